@@ -66,6 +66,11 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing, to try it")
 
 
+def _tf1_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", metavar="PROGRAM.py", help="it may say `import tensorflow`")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="the program's own arguments")
+
+
 def _seed(text: str) -> int:
     seed = int(text)
     if not 0 <= seed < 2**31:
@@ -94,6 +99,11 @@ COMMANDS = {
     "lint": Command(checking.LINT, checking.lint_arguments, "graphgrad.commands.checking:run_lint"),
     "explain": Command(
         checking.EXPLAIN, checking.explain_arguments, "graphgrad.commands.checking:run_explain"
+    ),
+    "tf1": Command(
+        "run a program that imports TensorFlow 1, by graphgrad.tf1",
+        _tf1_arguments,
+        "graphgrad.commands.tensorflow1:run",
     ),
     "info": Command(filing.INFO, filing.info_arguments, "graphgrad.commands.filing:info"),
     "onnx": Command(models.ONNX, models.onnx_arguments, "graphgrad.commands.models:onnx"),

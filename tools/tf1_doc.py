@@ -20,6 +20,7 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "tf1.md"
 SPACES = ["nn", "nn.rnn_cell", "train", "layers", "losses", "math", "linalg", "random", "image"]
 SPACES += ["errors", "initializers", "signal", "summary", "test", "app", "flags", "logging", "nest"]
 SPACES += [
+    "bitwise",
     "distributions",
     "gfile",
     "graph_util",
@@ -34,7 +35,7 @@ MADE_AS_ASKED = (derived._lower, function._call)
 KINDS = {
     "TensorFlow's": "its gradient is made of ops as in TensorFlow, so that maps reach them",
     "derived": "its gradient is one op, which computes what graphgrad's own vjp does",
-    "none": "its gradient is None",
+    "none": "its gradient is None, or, where TensorFlow has none either, a LookupError",
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins as _builtins
 import sys as _sys
-from types import SimpleNamespace as _SimpleNamespace
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from . import (
@@ -137,6 +137,7 @@ from .initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
+from .installing import install, uninstall
 from .loops import (
     foldl,
     foldr,
@@ -162,6 +163,7 @@ from .misc import (
     get_static_value,
 )
 from .missing import missing as _missing
+from .missing import say_what_is_missing as _say_what_is_missing
 from .ops import array_grad as _array_grad
 from .ops import array_types as _array_types
 from .ops import linalg_grad as _linalg_grad
@@ -683,6 +685,7 @@ __all__ = [
     "initialize_local_variables",
     "initialize_variables",
     "initializers",
+    "install",
     "int8",
     "int16",
     "int32",
@@ -873,6 +876,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uniform_unit_scaling_initializer",
+    "uninstall",
     "unique",
     "unique_with_counts",
     "unpack",
@@ -953,10 +957,9 @@ spectral = signal
 scalar_summary, histogram_summary = summary.scalar, summary.histogram
 image_summary, merge_all_summaries = summary.image, summary.merge_all
 merge_summary = summary.merge
-bitwise = _SimpleNamespace(
-    bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor,
-    invert=math.invert,
-)  # fmt: skip
+bitwise = _ModuleType(f"{__name__}.bitwise", "`tf.bitwise`.")
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"):
+    setattr(bitwise, _name, getattr(math, _name))
 _SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
 """What is named like a builtin of Python's: `import *` leaves it out."""
 
@@ -967,10 +970,19 @@ def __dir__() -> list[str]:
 
 _register_derived()
 _here = _sys.modules[__name__]
-compat = _SimpleNamespace(v1=_here, as_bytes=lambda s: s.encode() if isinstance(s, str) else s,
-                          as_str=lambda s: s.decode() if isinstance(s, bytes) else s)  # fmt: skip
-_sys.modules[f"{__name__}.compat"] = _here
+compat = _ModuleType(f"{__name__}.compat", "`tf.compat`.")
+compat.__dict__.update(
+    v1=_here,
+    as_bytes=lambda s: s.encode() if isinstance(s, str) else s,
+    as_str=lambda s: s.decode() if isinstance(s, bytes) else s,
+    __path__=[],
+)
+_sys.modules.update({m.__name__: m for m in (bitwise, compat)})
 _sys.modules[f"{__name__}.compat.v1"] = _here
+_sys.modules[f"{__name__}.nn.rnn_cell"] = nn.rnn_cell
+_say_what_is_missing(
+    __name__, [n for n in __all__ if n != "compat" and isinstance(globals()[n], _ModuleType)]
+)
 
 
 def __getattr__(name: str) -> _Any:

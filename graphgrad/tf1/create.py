@@ -261,7 +261,7 @@ def apply(
 ) -> Any:
     """The tensor of a new op, or the list of its tensors where it has several."""
     outputs = build(type, *inputs, name=name, dtypes=dtypes, shapes=shapes, **attrs)._outputs
-    return outputs[0] if len(outputs) == 1 else outputs
+    return outputs[0] if len(outputs) == 1 else list(outputs)
 
 
 def build(

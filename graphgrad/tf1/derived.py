@@ -14,9 +14,9 @@ import graphgrad as gg
 from .create import build
 from .definition import DEFINITIONS, Definition, define, definition_of
 from .graph import Operation, Tensor
-from .registry import gradient_registry
+from .registry import NOT_REGISTERED, gradient_registry
 from .trace import _typed
-from .trial import as_results
+from .trial import Trial, as_results, stand_ins
 
 __all__ = ["derived_gradient", "derived_of", "register_derived"]
 
@@ -67,10 +67,15 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
         for i, t in enumerate(op.inputs)
         if t.dtype.base_dtype.is_trainable and i not in definition.no_gradient
     ]
-    given = [i for i, dy in enumerate(dys) if dy is not None]
+    given = [i for i, dy in enumerate(dys) if dy is not None and dy.dtype.is_trainable]
+    given = [i for i in given if dys[i].op.type != "ZerosLike"] or given
     found: list[Tensor | None] = [None] * len(op.inputs)
     if not wanted or not given:
         return found
+    if definition.lower is _lower:
+        wanted = _connected(op, wanted, given)
+        if not wanted:
+            return found
     name = _definition(definition).type
     made = build(
         name,
@@ -91,6 +96,23 @@ def _derived(definition: Definition, op: Any, dys: Any) -> list[Tensor | None]:
     return found
 
 
+def _connected(op: Any, wanted: list[int], given: list[int]) -> list[int]:
+    """Of the inputs of a derivative, those that reach the results given: of a linear op's, not x.
+
+    All of them where it takes a run to know.
+    """
+    try:
+        with gg.Graph():
+            xs = stand_ins(op.inputs)
+            ys = _lower(Trial(), op, *xs)
+            ys = [ys[i] for i in given]
+            dys = [gg.identity(gg.placeholder(y.shape, y.dtype)) for y in ys]
+            found = gg.gradients(ys, [xs[i] for i in wanted], dys)
+    except Exception:  # whatever a lowering says of shapes that are not known yet
+        return wanted
+    return [i for i, g in zip(wanted, found, strict=True) if g is not None and g.node.inputs]
+
+
 def _definition(forward: Definition) -> Definition:
     """The op type that computes the derivative of another."""
     name = forward.type + "Grad"
@@ -99,7 +121,7 @@ def _definition(forward: Definition) -> Definition:
         name = forward.type + "Derivative"
         known = DEFINITIONS.get(name)
     if known is None:
-        define(name, "inputs*:A", lower=_lower)
+        define(name, "inputs*:A", lower=_lower, no_gradient=forward.no_gradient)
         known = DEFINITIONS[name]
     if name not in gradient_registry._registry:  # whoever swaps the table loses none of these
         gradient_registry.register(derived_gradient, name)
@@ -130,6 +152,9 @@ def _seed(dy: Any, y: Any) -> Any:
 def register_derived() -> None:
     """Op types without a rule of their own get their derived one."""
     for type, definition in DEFINITIONS.items():
-        if type in gradient_registry._registry or definition.lower is None:
-            continue
-        gradient_registry.register(derived_of(type), type)
+        if (
+            type not in gradient_registry._registry
+            and type not in NOT_REGISTERED
+            and definition.lower
+        ):
+            gradient_registry.register(derived_of(type), type)

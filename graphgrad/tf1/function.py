@@ -23,7 +23,7 @@ from .errors import (
 )
 from .graph import Operation, Tensor, get_default_graph
 from .nest import flatten, pack_sequence_as
-from .registry import NotDifferentiable, RegisterGradient, gradient_registry
+from .registry import RegisterGradient, gradient_registry
 from .scope import changed
 from .shapes import unknown_shape
 from .variables import trainable_variables
@@ -126,9 +126,10 @@ def _with_gradient(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             )
         return [None] * len(flat) + grads + dvars
 
+    gradient.__module__ = getattr(grad_fn, "__module__", None) or "a program"
     gradient_registry.register(gradient, name)
     with graph.gradient_override_map({"IdentityN": name}):
-        op = build("IdentityN", *flat, *there, *reads)
+        op = build("IdentityN", *flat, *there, *reads, _reads=_outside(set(made_by), inside, flat))
     outputs = op.outputs[: len(flat)]
     return pack_sequence_as(value, outputs)
 
@@ -160,6 +161,22 @@ def _variables_read(
             elif t.op in made or _is_read(t):
                 stack.append(t.op)
     return [v for v in trainable_variables() if v.op in used]
+
+
+def _outside(made: set[Operation], inside: set[Tensor], flat: list[Tensor]) -> list[Tensor]:
+    """What the function read beyond its arguments and variables, and a gradient might go to."""
+    found: dict[Tensor, None] = {}
+    stack, seen = list(flat), set()
+    while stack:
+        t = stack.pop()
+        if t in seen or t in inside or _is_read(t):
+            continue
+        seen.add(t)
+        if t.op not in made:
+            found[t] = None
+        elif gradient_registry._registry.get(t.op.type, {}).get("type", t) is not None:
+            stack += [s for s in t.op._inputs if s.dtype.is_trainable and not s.dtype._is_ref_dtype]
+    return list(found)
 
 
 def _is_read(t: Tensor) -> bool:
@@ -242,10 +259,6 @@ def _python_types(inputs: Any, attrs: Any) -> Any:
 define("PyFunc", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types,
        stateful=True)  # fmt: skip
 define("PyFuncStateless", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types)
-
-
-NotDifferentiable("PyFunc")
-NotDifferentiable("PyFuncStateless")
 
 
 def py_func(

@@ -6,7 +6,7 @@ from typing import Any
 
 from .create import apply
 from .graph import Tensor
-from .ops.nn import _numbers, _pads
+from .ops.nn import _numbers, _pads, _text
 from .refused import refuses
 
 __all__ = [
@@ -65,10 +65,6 @@ def rsqrt_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
     return -0.5 * dy * y * y * y
 
 
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 @refuses("explicit_paddings")
 def max_pool_grad(
     orig_input: Any,
@@ -85,7 +81,7 @@ def max_pool_grad(
     form = _text(data_format)
     return apply(
         "MaxPoolGrad", orig_input, orig_output, grad, name=name, ksize=_numbers(ksize, 4, form),
-        strides=_numbers(strides, 4, form), padding=_pads(_text(padding))[0],
+        strides=_numbers(strides, 4, form), padding=_pads(padding)[0],
         data_format=form.encode(),
     )  # fmt: skip
 
@@ -103,7 +99,7 @@ def avg_pool_grad(
     form = _text(data_format)
     return apply(
         "AvgPoolGrad", orig_input_shape, grad, name=name, ksize=_numbers(ksize, 4, form),
-        strides=_numbers(strides, 4, form), padding=_pads(_text(padding))[0],
+        strides=_numbers(strides, 4, form), padding=_pads(padding)[0],
         data_format=form.encode(),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from enum import Enum
 from typing import Any
@@ -14,6 +15,8 @@ from .registry import get_gradient_function
 from .scope import changed
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "gradients_v2"]
+
+HOME = __name__.rpartition(".")[0]
 
 
 class AggregationMethod:
@@ -127,6 +130,13 @@ def _seed(y: Tensor, given: Any, place: int) -> Tensor:
         )
     if kind.is_trainable and seed.dtype.base_dtype is not kind:
         raise TypeError(f"grad_ys[{place}] has dtype {seed.dtype.name}, y {kind.name}: cast it")
+    shapes = seed.shape, y.shape
+    if all(s.is_fully_defined() for s in shapes) and shapes[0] != shapes[1]:
+        warnings.warn(
+            f"grad_ys[{place}] has shape {seed.shape}, y {y.shape}: what is broadcast counts for "
+            "each element. Write it in the shape of y.",
+            stacklevel=3,
+        )
     return apply("Identity", seed, name=f"grad_ys_{place}")
 
 
@@ -165,7 +175,7 @@ class Sweep:
 
     def run(self) -> None:
         """Walk."""
-        queue = deque(op for op in self.to_ops if not self.pending.get(op, 0))
+        queue = deque(op for op in self.to_ops if self.pending.get(op) == 0)
         queued = set(queue)
         while queue:
             op = queue.popleft()
@@ -186,6 +196,14 @@ class Sweep:
         function = _rule_of(op)
         if function is None:
             return
+        lost = [t for t in op.attrs.get("_reads", ()) if t.op in self.pending]
+        if lost:
+            warnings.warn(
+                f"custom_gradient at {op.where} reads {lost[0].name}, which is no argument of the "
+                f"function, and the gradient is asked for with respect to what it depends on: no "
+                "gradient flows that way. Make it an argument, or read tf.stop_gradient of it.",
+                stacklevel=4,
+            )
         with name_scope(op.name + "_grad"), changed(op.graph, original=op):
             for i, (t, dy) in enumerate(zip(op.outputs, dys, strict=True)):
                 if dy is None and t.dtype.base_dtype.is_trainable and op.type != "While":
@@ -207,6 +225,8 @@ class Sweep:
                     f"inputs {len(op.inputs)}"
                 )
             checked = [_checked(op, i, g) for i, g in enumerate(found)]
+            if not str(getattr(function, "__module__", None)).startswith(HOME):
+                checked = [_shaped(op, i, g) for i, g in enumerate(checked)]
             if self.gate and sum(g is not None for g in checked) > 1:
                 checked = _gated(checked)
         for t, g in zip(op.inputs, checked, strict=True):
@@ -270,6 +290,14 @@ def _checked(op: Operation, place: int, grad: Any) -> Any:
             f"Calculated input gradient shape: {grad.shape}"
         ) from None
     return grad
+
+
+def _shaped(op: Operation, place: int, grad: Any) -> Any:
+    """What a user's rule returned, of which only a run knows whether it has the input's shape."""
+    t = op.inputs[place]
+    if grad is None or (grad.shape.is_fully_defined() and t.shape.is_fully_defined()):
+        return grad
+    return apply("GradientOf", grad, t, name="Identity", _of=(op, place))
 
 
 def _pending_counts(to_ops: list[Operation], from_ops: list[Operation]) -> dict[Operation, int]:

@@ -228,8 +228,8 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The tensors it makes."""
-        return self._outputs
+        """The tensors it makes, as a list of the caller's own."""
+        return list(self._outputs)
 
     @property
     def device(self) -> str:
@@ -502,7 +502,7 @@ class Graph:
         """Ops of these types that are made in the block have gradients of these names.
 
         A type that no op has is a warning with near misses, and so is an old name of a type that
-        ops of the block have; an error where `strict`.
+        ops of the block have, and a block in which nothing is made; an error where `strict`.
         """
         if not isinstance(op_type_map, dict) or not all(
             isinstance(k, str) and isinstance(v, str) for k, v in op_type_map.items()
@@ -512,6 +512,9 @@ class Graph:
         first = len(self._ops)
         with changed(self, maps={**scope_of(self).maps, **stamps}):
             yield
+        if stamps and len(self._ops) == first:
+            _say(f"no op was made in the block of gradient_override_map({op_type_map}), so it maps "
+                 "none: call what makes them within the block.", strict)  # fmt: skip
         for op_type, entry in stamps.items():
             if entry.matched:
                 continue

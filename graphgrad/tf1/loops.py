@@ -7,7 +7,7 @@ loop variables were; it is a loop of the same kind, so it has a gradient too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,14 +127,24 @@ class Again:
         made: Tensor
         if t in self.places:
             i = self.places[t]
-            kept = self.op.outputs[len(self.places) + 1 + i]
-            made = apply("GatherV2", kept, self.place, 0, batch_dims=0)
-            made.set_shape(self.op.attrs["_shapes"][i])
+            made = _part(self.op, i, self.op.outputs[len(self.places) + 1 + i], self.place)
         elif t.op._control_flow_context is self.inside and t.op.type == "Enter":
             made = apply("Identity", t.op._inputs[0])
         else:
             raise NotImplementedError(f"{t.name}: a gradient reads the inside of a loop in a loop")
         return made
+
+
+def _part(op: Operation, i: int, stack: Tensor, place: Tensor) -> Tensor:
+    """Of what a loop variable was before each run, one; without what fills up shorter ones."""
+    made: Tensor = apply("GatherV2", stack, place, 0, batch_dims=0)
+    loose = op.attrs["_loose"]
+    if i in loose:
+        shapes = op.outputs[2 * len(op.attrs["_inner"]) + 1 + loose.index(i)]
+        shape = apply("GatherV2", shapes, place, 0, batch_dims=0)
+        made = apply("Slice", made, apply("ZerosLike", shape), shape)
+    made.set_shape(op.attrs["_shapes"][i])
+    return made
 
 
 define("Enter", "data:A", infer=lambda i, a: i[0]._shape, lower=lambda t, op, x: x)
@@ -187,7 +197,8 @@ def while_loop(
         plain = map_structure(_as_flow, structure)
         first = [convert_to_tensor(v) for v in flatten(plain)]
         wanted = _invariants(shape_invariants, first, single)
-        last = _built(cond, body, first, wanted, structure, back_prop)
+        loose = [i for i, s in enumerate(wanted) if shape_invariants and not s.is_fully_defined()]
+        last = _built(cond, body, first, wanted, structure, back_prop, loose)
     packed = _packed(structure, last)
     if single or (len(packed) == 1 and not return_same_structure):
         return packed[0]
@@ -238,8 +249,9 @@ def _invariants(given: Any, first: list[Tensor], single: bool) -> list[TensorSha
 
 def _built(
     cond: Any, body: Any, first: list[Tensor], shapes: list[TensorShape], structure: Any,
-    back_prop: bool = True,
+    back_prop: bool = True, loose: Sequence[int] = (),
 ) -> list[Tensor]:  # fmt: skip
+    """The last loop variables; those at places `loose` may have another shape in each run."""
     graph = first[0].graph
     outer = scope_of(graph).flow
     context = WhileContext(outer, graph.get_name_scope())
@@ -263,7 +275,7 @@ def _built(
     op = build(
         "While", *first, *captured, name="Exit_loop", _inner=inner,
         _enter=list(captured.values()), _pred=pred, _results=flat, _shapes=shapes,
-        _context=context,
+        _context=context, _loose=list(loose),
     )  # fmt: skip
     last = op.outputs[: len(first)]
     return [apply("Exit", t, name="Exit", _back_prop=back_prop) for t in last]
@@ -344,17 +356,19 @@ def _bounded(
 
 def _types(inputs: Any, attrs: Any) -> Any:
     kinds = [t.dtype.base_dtype for t in attrs["_inner"]]
-    return [*kinds, as_dtype("int32"), *kinds]
+    return [*kinds, as_dtype("int32"), *kinds, *[as_dtype("int32")] * len(attrs["_loose"])]
 
 
 def _shapes(inputs: Any, attrs: Any) -> Any:
     shapes = attrs["_shapes"]
     kept = [TensorShape([None]).concatenate(s) for s in shapes]
-    return [*shapes, TensorShape(()), *kept]
+    return [*shapes, TensorShape(()), *kept, *[TensorShape([None, None])] * len(attrs["_loose"])]
 
 
 def _run(run: Any, op: Operation, *arrays: Any) -> list[Any]:
-    """The last loop variables, the number of runs, and what they were before each run."""
+    """The last loop variables, the number of runs, what they were before each run, and of those
+    that change their shape the shapes.
+    """
     attrs = op.attrs
     inner, entered = attrs["_inner"], attrs["_enter"]
     count = len(inner)
@@ -363,7 +377,7 @@ def _run(run: Any, op: Operation, *arrays: Any) -> list[Any]:
     session = run.session
     test = session.plan([attrs["_pred"]], [], feeds)
     step = session.plan(attrs["_results"], [], feeds)
-    kept: list[Any] = [[] if _is_read(t) else None for t in op.outputs[count + 1 :]]
+    kept: list[Any] = [[] if _is_read(t) else None for t in op.outputs[count + 1 : 2 * count + 1]]
     trips, backward = 0, attrs.get("_backward", False)
     while True:
         values = {**dict(zip(inner, state, strict=True)), **around}
@@ -379,8 +393,19 @@ def _run(run: Any, op: Operation, *arrays: Any) -> list[Any]:
         step.run(part, found)
         state = [found[t] for t in attrs["_results"]]
         trips += 1
+    shapes = [np.array([a.shape for a in kept[i] or [arrays[i]]], "int32") for i in attrs["_loose"]]
+    for i in attrs["_loose"]:
+        kept[i] = _filled(kept[i])
     stacks = [_stacked(s, t, a) for s, t, a in zip(kept, inner, arrays, strict=False)]
-    return [*state, np.array(trips, "int32"), *stacks]
+    return [*state, np.array(trips, "int32"), *stacks, *shapes]
+
+
+def _filled(store: Any) -> Any:
+    """Arrays of one rank, with zeros behind the shorter ones."""
+    if not store or len({a.ndim for a in store}) > 1:
+        return store
+    most = np.max([a.shape for a in store], axis=0)
+    return [np.pad(a, [(0, n - m) for m, n in zip(a.shape, most, strict=True)]) for a in store]
 
 
 def _is_read(t: Tensor) -> bool:
@@ -394,7 +419,7 @@ def _stacked(store: Any, t: Tensor, first: Any) -> Any:
     if any(a.shape != store[0].shape for a in store):
         raise InvalidArgumentError(
             None, t.op, f"the gradient of a loop needs {t.name}, whose shape changes from run to "
-            "run"
+            "run: say so by shape_invariants="
         )  # fmt: skip
     return np.stack(store)
 
@@ -438,7 +463,7 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
         for i, y in zip(floats, ys, strict=True):
             g = through.get(i)
             if from_kept[i] is not None:
-                extra = apply("GatherV2", from_kept[i], place, 0, batch_dims=0)
+                extra = _part(op, i, from_kept[i], place)
                 g = extra if g is None else apply("AddV2", g, extra)
             new.append(_or_zeros(g, starts.get(i, y)))
         added = [
@@ -453,7 +478,8 @@ def _WhileGrad(op: Operation, *dys: Any) -> list[Any]:
         *[attrs["_shapes"][i] for i in floats],
         *[t.shape for t in sums],
     ]
-    found = list(_backward_loop(again, step, start, open_shapes))[1:]
+    loose = [1 + floats.index(i) for i in attrs["_loose"] if i in floats]
+    found = list(_backward_loop(again, step, start, open_shapes, loose))[1:]
     grads: list[Any] = [None] * len(op.inputs)
     for i, g in zip(floats, found[: len(floats)], strict=True):
         grads[i] = g
@@ -468,10 +494,13 @@ def _or_zeros(g: Any, like: Tensor) -> Tensor:
     return g
 
 
-def _backward_loop(cond: Any, body: Any, start: list[Any], shapes: list[Any]) -> Any:
+def _backward_loop(
+    cond: Any, body: Any, start: list[Any], shapes: list[Any], loose: list[int]
+) -> Any:
     with name_scope("while_grad"):
         first = [convert_to_tensor(v) for v in start]
-        last = _built(cond, body, first, [_loose(s) for s in shapes], list(first))
+        open_shapes = [_loose(s) for s in shapes]
+        last = _built(cond, body, first, open_shapes, list(first), loose=loose)
         last[0].op._inputs[0].op.attrs["_backward"] = True
         return last
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.util import spec_from_loader
 from typing import Any, NoReturn
 
-__all__ = ["Missing", "import_absent_below", "missing"]
+__all__ = ["Missing", "import_absent_below", "missing", "say_what_is_missing"]
 
 INSTEAD = {
     "SparseTensor": "dense tensors, with tf.gather and tf.scatter_nd",
@@ -35,7 +36,9 @@ class Missing:
 
     def __init__(self, name: str, offered: Any = ()) -> None:
         self.__dict__["_name"] = name
-        self.__dict__["_near"] = get_close_matches(name, offered, n=1, cutoff=0.8)
+        prefix, dot, last = name.rpartition(".")
+        near = get_close_matches(last, offered, n=1, cutoff=0.8)
+        self.__dict__["_near"] = [prefix + dot + n for n in near]
 
     def _fail(self) -> NoReturn:
         name = self.__dict__["_name"]
@@ -117,3 +120,15 @@ def missing(name: str, prefix: str = "", offered: Any = ()) -> Missing:
     if name.startswith("_"):
         raise AttributeError(f"module 'graphgrad.tf1' has no attribute {prefix + name!r}")
     return Missing(prefix + name, offered)
+
+
+def say_what_is_missing(home: str, names: Iterable[str]) -> None:
+    """Modules of these names below a package, and all below those, do so for what they lack."""
+    places = tuple([f"{home}.{name}." for name in names])
+    said = set()
+    for full, module in sorted(sys.modules.items(), key=lambda m: m[0].count(".")):
+        if f"{full}.".startswith(places) and id(module) not in said:
+            said.add(id(module))  # by its shortest name
+            offered = [n for n in vars(module) if not n.startswith("_")]
+            prefix = full.removeprefix(home + ".") + "."
+            module.__dict__["__getattr__"] = partial(missing, prefix=prefix, offered=offered)

@@ -68,6 +68,29 @@ def NotDifferentiable(op_type: str) -> None:
 NoGradient = NotDifferentiable
 
 
+NOT_DIFFERENTIABLE = (
+    "Assert", "Assign", "AssignAdd", "AssignSub", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
+    "BroadcastGradientArgs", "Equal", "FakeQuantWithMinMaxVarsGradient", "Greater", "GreaterEqual",
+    "Invert", "InvertPermutation", "LeftShift", "Less", "LessEqual", "LinSpace", "LogicalAnd",
+    "LogicalNot", "LogicalOr", "LogicalXor", "MergeSummary", "Multinomial", "NotEqual", "OneHot",
+    "OnesLike", "PyFunc", "PyFuncStateless", "RandomShuffle", "RandomStandardNormal",
+    "RandomUniform", "Range", "Rank", "RightShift", "ScalarSummary", "Shape", "Size",
+    "StopGradient", "TensorArraySizeV3", "TensorArrayV3", "TruncatedNormal", "ZerosLike",
+)  # fmt: skip
+"""Op types that TensorFlow registers as not differentiable."""
+
+NOT_REGISTERED = frozenset((
+    "All", "Any", "ApplyAdadelta", "ApplyAdagrad", "ApplyAdam", "ApplyCenteredRMSProp", "ApplyFtrl",
+    "ApplyGradientDescent", "ApplyMomentum", "ApplyProximalGradientDescent", "ApplyRMSProp",
+    "Bincount", "BroadcastArgs", "IRFFT3D", "InTopKV2", "IsFinite", "IsInf", "IsNan", "Mod",
+    "RFFT3D", "RandomPoissonV2", "RandomUniformInt", "Snapshot", "TruncateMod",
+))  # fmt: skip
+"""Op types of which TensorFlow's table says nothing: a gradient through them is a LookupError."""
+
+for _type in NOT_DIFFERENTIABLE:
+    NotDifferentiable(_type)
+
+
 def get_gradient_function(op: Any) -> Any:
     """The gradient of an op: of the name that a map gave it, else of its type; None without inputs.
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Dimension", "TensorShape", "as_dimension", "as_shape", "broadcast", "unknown_shape"]
+__all__ = [
+    "Dimension", "TensorShape", "as_dimension", "as_shape", "axis_in", "broadcast",
+    "unknown_shape",
+]  # fmt: skip
 
 
 class Dimension:
@@ -320,3 +323,10 @@ def broadcast(a: TensorShape, b: TensorShape) -> TensorShape:
         else:
             found.append(n if m is None else m)
     return TensorShape(found)
+
+
+def axis_in(axis: Any, rank: int) -> int:
+    """The place of an axis, which may be counted from the last. Raises ValueError beyond."""
+    if not -rank <= int(axis) < rank:
+        raise ValueError(f"Expected axis in the range [{-rank}, {rank}), but got {int(axis)}")
+    return int(axis) % rank

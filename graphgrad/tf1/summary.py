@@ -12,7 +12,6 @@ from .create import apply, convert_to_tensor, name_scope
 from .definition import define
 from .events import EventFile
 from .graph import GraphKeys, Tensor, get_default_graph
-from .registry import NotDifferentiable
 from .shapes import TensorShape
 
 __all__ = ["FileWriter", "FileWriterCache", "audio", "histogram", "image", "merge", "merge_all",
@@ -31,7 +30,6 @@ def _merged(run: Any, op: Any, *values: Any) -> Any:
 
 for _type, _host in {"ScalarSummary": _recorded, "MergeSummary": _merged}.items():
     define(_type, "values*:A", host=_host, dtype="string", infer=lambda i, a: TensorShape(()))
-    NotDifferentiable(_type)
 
 
 def _summary(kind: str, name: str, value: Any, collections: Any, shown: bool) -> Tensor:

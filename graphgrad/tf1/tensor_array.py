@@ -10,7 +10,7 @@ from .create import apply, convert_to_tensor, name_scope
 from .definition import define
 from .dtypes import as_dtype
 from .graph import Tensor
-from .registry import NotDifferentiable, RegisterGradient
+from .registry import RegisterGradient
 from .shapes import TensorShape, as_shape, unknown_shape
 
 __all__ = ["TensorArray"]
@@ -88,10 +88,6 @@ def _ReadGrad(op: Any, dy: Tensor) -> list[Any]:
     """dy at the part that was read, zeros elsewhere."""
     zeros = apply("ZerosLike", op.inputs[0], name="zeros_like")
     return [apply("TensorArrayWriteV3", zeros, op.inputs[1], dy, dynamic_size=False), None]
-
-
-NotDifferentiable("TensorArrayV3")
-NotDifferentiable("TensorArraySizeV3")
 
 
 class TensorArray:

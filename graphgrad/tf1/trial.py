@@ -13,7 +13,7 @@ from ..ir.graph import Graph as Native
 from .shapes import TensorShape, unknown_shape
 from .static import constant_value
 
-__all__ = ["NotKnown", "as_results", "tried"]
+__all__ = ["NotKnown", "Trial", "as_results", "stand_ins", "tried"]
 
 STAND_INS = (6, 12)  # two lengths for one that is not known: what differs is not known either
 
@@ -84,16 +84,21 @@ def tried(definition: Any, inputs: Any, attrs: Any, dtypes: Any) -> list[TensorS
     ]
 
 
+def stand_ins(inputs: Any, length: int = STAND_INS[0]) -> list[Any]:
+    """Placeholders for tensors, with this length where one is not known; None for strings."""
+    return [
+        gg.placeholder(
+            tuple([length if n is None else n for n in t.shape.lengths]),
+            t.dtype.base_dtype.numpy,
+        )
+        if t.dtype.name != "string"
+        else None
+        for t in inputs
+    ]
+
+
 def _shapes(definition: Any, inputs: Any, attrs: Any, count: int, stand_in: int) -> list[Any]:
     with Native().as_default():
-        args = [
-            gg.placeholder(
-                tuple([stand_in if n is None else n for n in t.shape.lengths]),
-                t.dtype.base_dtype.numpy,
-            )
-            if t.dtype.name != "string"
-            else None
-            for t in inputs
-        ]
+        args = stand_ins(inputs, stand_in)
         draft = Draft(definition, inputs, attrs, count)
         return [r.shape for r in as_results(definition.lower(Trial(), draft, *args))]

@@ -14,7 +14,6 @@ from .definition import define
 from .graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
 from .ops.array import _slice_helper
 from .ops.math import operators
-from .registry import NotDifferentiable
 from .schedule import needed_ops
 from .scope import changed, default_stack
 from .shapes import TensorShape, unknown_shape
@@ -66,10 +65,6 @@ def _updated(trace: Any, op: Any, new: Any) -> Any:
     if not shape.is_compatible_with(new.shape):
         raise ValueError(f"the new value has shape {tuple(new.shape)}, the variable {shape}")
     return trace.assign(op.inputs[0], new)
-
-
-for _type in ("VariableV2", "Assign", "AssignAdd", "AssignSub", "IsVariableInitialized"):
-    NotDifferentiable(_type)
 
 
 class Variable:

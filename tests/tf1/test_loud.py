@@ -128,3 +128,72 @@ def test_what_would_be_passed_over_is_an_error(call, name):
         with pytest.raises(NotImplementedError, match=name):
             call(x)
         tf.layers.conv1d(x, 2, 1, data_format="channels_last", kernel_constraint=None)
+
+
+def test_a_tensor_that_a_custom_gradient_reads_from_outside_is_said(graph):
+    x, w = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+    y = 3.0 * x
+
+    def through(read):
+        return tf.custom_gradient(lambda p: (p * read, lambda dy: 10.0 * dy))
+
+    for outside, wanted in ((w, [w]), (y, x)):
+        with pytest.warns(UserWarning, match=r"test_loud.py:\d+ reads .*no argument"):
+            tf.gradients(through(outside)(x), wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tf.gradients(through(w)(x), x)  # w has nothing to do with x
+        stopped = tf.custom_gradient(lambda p: (p * tf.stop_gradient(y), lambda dy: dy))
+        tf.gradients(stopped(x), x)
+        v = tf.get_variable("v", initializer=[1.0, 1.0])
+
+        def grad(dy, variables=None):
+            return dy, [dy]
+
+        assert tf.gradients(tf.custom_gradient(lambda p: (p * v, grad))(x), [v])[0] is not None
+
+
+def test_a_gradient_of_another_shape_than_its_input_is_an_error_of_the_run(graph):
+    x = tf.placeholder_with_default(np.array([1.0, -2.0], "float32"), [None])
+    for size in (2, 3):
+        name = rule_of(lambda op, dy, n=size: tf.ones([n]))
+        with graph.gradient_override_map({"Relu": name}):
+            y = tf.nn.relu(x, name=f"of_{size}")
+        dx = tf.gradients(y, x)[0]
+        assert not [op for op in graph.get_operations() if op.type == "EnsureShape"]
+        with tf.Session() as s:
+            if size == 2:
+                np.testing.assert_array_equal(s.run(dx), [1, 1])
+                continue
+            said = r"Relu 'of_3' \(built at test_loud.py:\d+\) for input 0 has shape \(3,\)"
+            with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+                s.run(dx)
+    custom = tf.custom_gradient(lambda p: (2.0 * p, lambda dy: tf.ones([3])))
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match="has shape"):
+        s.run(tf.gradients(custom(x), x)[0])
+
+
+def test_a_map_around_no_op_at_all_is_a_warning(graph):
+    x = tf.constant([1.0, -2.0])
+    with (
+        pytest.warns(UserWarning, match="no op was made in the block.*'Relu'"),
+        graph.gradient_override_map({"Relu": rule_of(lambda op, dy: 9.0 * dy)}),
+    ):
+
+        def late():
+            return tf.nn.relu(x)
+
+    with (
+        pytest.raises(ValueError, match="no op was made"),
+        graph.gradient_override_map({"Relu": "x"}, strict=True),
+    ):
+        pass
+    assert late().op.type == "Relu"
+
+
+def test_grad_ys_that_are_broadcast_are_said(graph):
+    x = tf.constant([1.0, 2.0])
+    with pytest.warns(UserWarning, match=r"grad_ys\[0\] has shape \(\), y \(2,\)"):
+        (dx,) = tf.gradients(x * x, x, grad_ys=tf.constant(10.0))
+    with tf.Session() as s:
+        np.testing.assert_array_equal(s.run(dx), [20, 40])

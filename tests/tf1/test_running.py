@@ -233,3 +233,13 @@ def test_derived_gradients_survive_another_table(monkeypatch):
         np.testing.assert_allclose(
             s.run(tf.gradients(dx, x)[0]), -x0 / (1 - x0**2) ** 1.5, rtol=1e-5
         )
+
+
+def test_a_list_of_results_is_the_callers_own():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.complex64, [None, None])
+        parts = tf.unstack(tf.shape(x), 2)
+        parts[0] = tf.constant(7)
+        assert session.run(parts, {x: np.ones((2, 4))}) == [7, 4]
+        assert parts[1].op.outputs[0] is not parts[0]
+        assert session.run(tf.signal.irfft2d(x), {x: np.ones((2, 4))}).shape == (2, 6)

@@ -18,7 +18,7 @@ import tensorflow.compat.v1 as tf
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.tf1.recorded import running
+from tests.tf1.recorded import running, sweep
 
 
 def main(names):
@@ -31,6 +31,17 @@ def main(names):
             records = {name: recorded(name, c) for name, c in running.cases_of(group).items()}
             running.write_records(group, records)
             print(f"{group}: {len(records)} cases")
+    if not names or "differentiable" in names:
+        table = import_module("tensorflow.python.framework.ops").gradient_registry
+        rules = {t: table.lookup(t) for t in sorted(table.list())}
+        none = [t for t, rule in rules.items() if rule is None]
+        both = {"differentiable": sorted(set(rules) - set(none)), "not differentiable": none}
+        running.write_records("differentiable", both)
+        print(f"differentiable: {len(rules)} op types")
+    if not names or "sweep" in names:
+        records = {t: sweep.results_of(tf, calls) for t, calls in sweep.TABLE.items()}
+        running.write_records("sweep", records)
+        print(f"sweep: {len(records)} op types, {sum(map(len, records.values()))} calls")
     for example in running.EXAMPLES:
         if not names or example in names:
             running.write_printed(example, printed(example))

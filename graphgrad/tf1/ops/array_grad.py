@@ -6,13 +6,12 @@ from typing import Any
 
 from ..create import apply
 from ..graph import Operation, Tensor
-from ..registry import NotDifferentiable, RegisterGradient
+from ..registry import RegisterGradient
 
 __all__: list[str] = []
 
 
 @RegisterGradient("Identity")
-@RegisterGradient("Snapshot")
 @RegisterGradient("RefIdentity")
 @RegisterGradient("PlaceholderWithDefault")
 @RegisterGradient("EnsureShape")
@@ -75,12 +74,3 @@ def _PreventGradientGrad(op: Operation, _: Tensor) -> Tensor:
     """An error."""
     message = op.attrs.get("message", b"").decode()
     raise LookupError(f"Gradient explicitly disabled. Reason: {message}")
-
-
-for _type in (
-    "StopGradient", "ZerosLike", "OnesLike", "Shape", "Size", "Rank", "OneHot", "Where", "Unique",
-    "UniqueWithCounts", "InvertPermutation", "BroadcastGradientArgs", "BroadcastArgs",
-    "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "Multinomial",
-    "RandomPoissonV2",
-):  # fmt: skip
-    NotDifferentiable(_type)

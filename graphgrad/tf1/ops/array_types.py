@@ -12,7 +12,7 @@ import graphgrad as gg
 from ..definition import define
 from ..dtypes import as_dtype
 from ..errors import InvalidArgumentError
-from ..shapes import TensorShape, broadcast, unknown_shape
+from ..shapes import TensorShape, axis_in, broadcast, unknown_shape
 from ..static import constant_shape, constant_value, key_of
 from .math_types import axes_of, both, same
 
@@ -60,6 +60,9 @@ def _transposed(inputs: Any, attrs: Any) -> TensorShape:
         return unknown_shape(perm.size)
     if perm.size != len(shape.lengths):
         raise ValueError(f"Dimension must be {perm.size} but is {len(shape.lengths)}")
+    rank = perm.size
+    if sorted(axis_in(p, rank) for p in perm) != list(range(rank)):
+        raise ValueError(f"a permutation of {rank} axes names each once, got {perm.tolist()}")
     return TensorShape([shape.lengths[p] for p in perm])
 
 
@@ -93,7 +96,7 @@ def _squeezed(inputs: Any, attrs: Any) -> TensorShape:
     if shape.lengths is None or (not axes and None in shape.lengths):
         return unknown_shape()
     rank = len(shape.lengths)
-    chosen = {a % rank for a in axes} or {i for i, n in enumerate(shape.lengths) if n == 1}
+    chosen = {axis_in(a, rank) for a in axes} or {i for i, n in enumerate(shape.lengths) if n == 1}
     for a in chosen:
         if shape.lengths[a] not in (1, None):
             raise ValueError(f"Can not squeeze dim[{a}], expected a dimension of 1, got "
@@ -116,7 +119,7 @@ def _joined(inputs: Any, attrs: Any) -> TensorShape:
     rank = next((s.ndims for s in shapes if s.ndims is not None), None)
     if axis is None or rank is None:
         return unknown_shape(rank)
-    place = int(axis) % rank if rank else 0
+    place = axis_in(axis, rank)
     merged = unknown_shape(rank)
     total: int | None = 0
     for s in shapes:
@@ -141,8 +144,7 @@ def _packed_shape(inputs: Any, attrs: Any) -> TensorShape:
     if shape.lengths is None:
         return shape
     lengths = list(shape.lengths)
-    axis = attrs["axis"]
-    lengths.insert(axis if axis >= 0 else axis + len(lengths) + 1, len(inputs))
+    lengths.insert(axis_in(attrs["axis"], len(lengths) + 1), len(inputs))
     return TensorShape(lengths)
 
 
@@ -155,7 +157,9 @@ def _unpacked_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape = inputs[0]._shape
     if shape.lengths is None:
         return unknown_shape()
-    place = attrs["axis"] % len(shape.lengths)
+    place = axis_in(attrs["axis"], len(shape.lengths))
+    if shape.lengths[place] not in (None, attrs["num"]):
+        raise ValueError(f"{shape.lengths[place]} parts along axis {place}, not {attrs['num']}")
     return TensorShape([n for i, n in enumerate(shape.lengths) if i != place])
 
 
@@ -172,7 +176,7 @@ def _split_shape(inputs: Any, attrs: Any) -> TensorShape:
     axis, shape = constant_value(inputs[0]), inputs[1]._shape
     if shape.lengths is None or axis is None:
         return unknown_shape(shape.ndims)
-    place, n = int(axis) % len(shape.lengths), attrs["num"]
+    place, n = axis_in(axis, len(shape.lengths)), attrs["num"]
     length = shape.lengths[place]
     if length is not None and length % n:
         raise ValueError(
@@ -188,17 +192,23 @@ def _split(trace: Any, op: Any, axis: Any, x: Any) -> Any:
     return list(gg.split(x, op.attrs["num"], axis=int(trace.value(op.inputs[0]))))
 
 
+def _parts(sizes: Any, length: int) -> list[int]:
+    """The lengths of the parts of an axis; one of them may be -1, all the rest."""
+    rest = length - int(sizes[sizes >= 0].sum())
+    if (sizes < 0).sum() > 1 or rest < 0 or (rest and (sizes >= 0).all()):
+        raise ValueError(f"parts of {sizes.tolist()} do not make up an axis of length {length}")
+    return [rest if n < 0 else int(n) for n in sizes]
+
+
 def _split_v_shape(inputs: Any, attrs: Any) -> list[TensorShape]:
     shape, sizes, axis = inputs[0]._shape, constant_value(inputs[1]), constant_value(inputs[2])
     if shape.lengths is None or sizes is None or axis is None:
         return [unknown_shape(shape.ndims)] * attrs["num"]
-    place = int(axis) % len(shape.lengths)
+    place = axis_in(axis, len(shape.lengths))
     length = shape.lengths[place]
+    parts = [None if n < 0 else int(n) for n in sizes] if length is None else _parts(sizes, length)
     found = []
-    for size in sizes:
-        part: int | None = int(size)
-        if size < 0:
-            part = None if length is None else length - int(sizes[sizes >= 0].sum())
+    for part in parts:
         found.append(TensorShape([part if i == place else m for i, m in enumerate(shape.lengths)]))
     return found
 
@@ -211,15 +221,12 @@ def _each_first(inputs: Any, attrs: Any) -> Sequence[Any]:
     "SplitV", "value size_splits:int32 split_dim:int32", infer=_split_v_shape, types=_each_first
 )
 def _split_v(trace: Any, op: Any, x: Any, sizes: Any, axis: Any) -> Any:
-    parts = np.array(sized(trace, op.inputs[1]))
-    place = int(trace.value(op.inputs[2])) % len(x.shape)
-    if (parts < 0).any():
-        parts[parts < 0] = x.shape[place] - parts[parts >= 0].sum()
+    place = axis_in(trace.value(op.inputs[2]), len(x.shape))
     found, start = [], 0
-    for size in parts:
-        key = (*[slice(None)] * place, slice(start, start + int(size)))
+    for size in _parts(np.array(sized(trace, op.inputs[1])), x.shape[place]):
+        key = (*[slice(None)] * place, slice(start, start + size))
         found.append(x[key])
-        start += int(size)
+        start += size
     return found
 
 
@@ -347,12 +354,40 @@ def _slice(trace: Any, op: Any, x: Any, begin: Any, size: Any) -> Any:
                     for b, s, n in zip(starts, sizes, x.shape, strict=True)])]  # fmt: skip
 
 
+def _gather_places(axis: Any, attrs: Any, rank: int, count: int) -> tuple[int, int]:
+    """The axis of a gather, and of how many axes in front there is one gather each."""
+    at, batch = axis_in(axis, rank), attrs.get("batch_dims", 0)
+    batch += count if batch < 0 else 0
+    if not 0 <= batch <= min(at, count):
+        raise ValueError(
+            f"batch_dims is at most the axis, {at}, and the rank of the indices, {count}; got "
+            f"{attrs['batch_dims']}"
+        )
+    return at, batch
+
+
+def _from_start(trace: Any, t: Any, indices: Any, length: int) -> Any:
+    """Indices that do not count from the end: one below zero is beyond it."""
+    constant = trace.constant(t)
+    if constant is not None and not (constant < 0).any():
+        return indices
+    return gg.where(gg.less(indices, 0), np.array(length, indices.dtype), indices)
+
+
+def _columns(trace: Any, t: Any, indices: Any, shape: Any) -> tuple[Any, ...]:
+    """The indices for each axis, which stand in the last axis."""
+    if indices.shape[-1] > len(shape):
+        raise ValueError(f"{indices.shape[-1]} indices for each of the elements of {tuple(shape)}")
+    places = zip(range(indices.shape[-1]), shape)
+    return tuple([_from_start(trace, t, indices[..., i], n) for i, n in places])
+
+
 def _gathered(inputs: Any, attrs: Any) -> TensorShape:
     shape, places = inputs[0]._shape, inputs[1]._shape
     axis = constant_value(inputs[2])
     if shape.lengths is None or places.lengths is None or axis is None:
         return unknown_shape()
-    at, batch = int(axis) % len(shape.lengths), attrs.get("batch_dims", 0)
+    at, batch = _gather_places(axis, attrs, len(shape.lengths), len(places.lengths))
     lengths = [*shape.lengths[:at], *places.lengths[batch:], *shape.lengths[at + 1 :]]
     return TensorShape(lengths)
 
@@ -364,8 +399,9 @@ def _gathered_rows(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([*places.lengths, *shape.lengths[1:]])
 
 
-define("Gather", "params indices:A", infer=_gathered_rows,
-       lower=lambda t, op, x, indices: gg.take(x, indices, axis=0))  # fmt: skip
+@define("Gather", "params indices:A", infer=_gathered_rows)
+def _gather_rows(trace: Any, op: Any, x: Any, indices: Any) -> Any:
+    return gg.take(x, _from_start(trace, op.inputs[1], indices, x.shape[0]), axis=0)
 
 
 @define("Concat", "concat_dim:A values*", types=lambda i, a: [i[1].dtype.base_dtype])
@@ -375,14 +411,18 @@ def _old_concat(trace: Any, op: Any, *xs: Any) -> Any:
 
 @define("GatherV2", "params indices:A axis:int32", infer=_gathered)
 def _gather(trace: Any, op: Any, x: Any, indices: Any, axis: Any) -> Any:
-    at, batch = int(trace.value(op.inputs[2])) % len(x.shape), op.attrs.get("batch_dims", 0)
+    rank, count = len(x.shape), len(indices.shape)
+    at, batch = _gather_places(trace.value(op.inputs[2]), op.attrs, rank, count)
+    indices = _from_start(trace, op.inputs[1], indices, x.shape[at])
     if not batch:
         return gg.take(x, indices, axis=at)
     lead = [
-        gg.reshape(gg.arange(n, dtype="int32"), (*[1] * i, n, *[1] * (len(indices.shape) - 1 - i)))
+        gg.reshape(gg.arange(n, dtype="int32"), (*[1] * i, n, *[1] * (count - 1 - i)))
         for i, n in enumerate(x.shape[:batch])
     ]
-    return gg.getitem(x, (*lead, indices)) if at == batch else gg.take(x, indices, axis=at)
+    y = gg.getitem(gg.moveaxis(x, at, batch), (*lead, indices))
+    places = range(batch, count)
+    return gg.moveaxis(y, tuple(places), tuple([at - batch + i for i in places]))
 
 
 def _gather_nd_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -394,10 +434,9 @@ def _gather_nd_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 @define("GatherNd", "params indices:A", infer=_gather_nd_shape)
 def _gather_nd(trace: Any, op: Any, x: Any, indices: Any) -> Any:
-    depth = indices.shape[-1]
-    if depth == 0:
+    if indices.shape[-1] == 0:
         return gg.broadcast_to(x, (*indices.shape[:-1], *x.shape))
-    return gg.getitem(x, tuple([indices[..., i] for i in range(depth)]))
+    return gg.getitem(x, _columns(trace, op.inputs[1], indices, x.shape))
 
 
 def _nd_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -408,17 +447,17 @@ def _nd_shape(inputs: Any, attrs: Any) -> TensorShape:
         types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
 def _scatter_nd(trace: Any, op: Any, indices: Any, updates: Any, shape: Any) -> Any:
     base = gg.zeros(tuple(sized(trace, op.inputs[2])), updates.dtype)
-    return gg.add_at(base, tuple([indices[..., i] for i in range(indices.shape[-1])]), updates)
+    return gg.add_at(base, _columns(trace, op.inputs[0], indices, base.shape), updates)
 
 
 @define("TensorScatterAdd", "tensor indices:A updates", infer=same)
 def _tensor_scatter_add(trace: Any, op: Any, x: Any, indices: Any, updates: Any) -> Any:
-    return gg.add_at(x, tuple([indices[..., i] for i in range(indices.shape[-1])]), updates)
+    return gg.add_at(x, _columns(trace, op.inputs[1], indices, x.shape), updates)
 
 
 @define("TensorScatterUpdate", "tensor indices:A updates", infer=same)
 def _tensor_scatter_update(trace: Any, op: Any, x: Any, indices: Any, updates: Any) -> Any:
-    return gg.at(x)[tuple([indices[..., i] for i in range(indices.shape[-1])])].set(updates)
+    return gg.at(x)[_columns(trace, op.inputs[1], indices, x.shape)].set(updates)
 
 
 def _one_hot_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -482,8 +521,10 @@ def _pad_v2(trace: Any, op: Any, x: Any, paddings: Any, fill: Any) -> Any:
 
 @define("MirrorPad", "input paddings:int32", infer=_padded)
 def _mirror_pad(trace: Any, op: Any, x: Any, paddings: Any) -> Any:
-    mode = op.attrs["mode"].decode().lower()
-    return gg.pad(x, _widths(trace, op), mode=mode)
+    mode, widths = op.attrs["mode"].decode().lower(), _widths(trace, op)
+    if any(max(w) > n - (mode == "reflect") for w, n in zip(widths, x.shape, strict=True)):
+        raise ValueError(f"paddings {widths} are more than there is to mirror in {x.shape}")
+    return gg.pad(x, widths, mode=mode)
 
 
 @define("ReverseV2", "tensor axis:int32", infer=same)
@@ -508,7 +549,7 @@ def _rank_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([inputs[0]._shape.ndims])
 
 
-@define("Shape", "input:A", infer=_rank_shape, types=_out_type, no_gradient=[0])
+@define("Shape", "input:A", infer=_rank_shape, types=_out_type)
 def _shape(trace: Any, op: Any, x: Any) -> Any:
     return np.array(x.shape, "int64")
 
@@ -517,12 +558,12 @@ def _scalar(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(())
 
 
-@define("Size", "input:A", infer=_scalar, types=_out_type, no_gradient=[0])
+@define("Size", "input:A", infer=_scalar, types=_out_type)
 def _size(trace: Any, op: Any, x: Any) -> Any:
     return np.array(int(np.prod(x.shape)), "int64")
 
 
-@define("Rank", "input:A", infer=_scalar, dtype="int32", no_gradient=[0])
+@define("Rank", "input:A", infer=_scalar, dtype="int32")
 def _rank(trace: Any, op: Any, x: Any) -> Any:
     return np.array(len(x.shape), "int64")
 
@@ -531,6 +572,9 @@ def _range_shape(inputs: Any, attrs: Any) -> TensorShape:
     values = [constant_value(t) for t in inputs]
     if any(v is None for v in values):
         return unknown_shape(1)
+    start, limit, delta = values
+    if delta == 0 or (limit - start) * delta < 0:
+        raise ValueError(f"no range from {start} to {limit} in steps of {delta}")
     return TensorShape([np.arange(*values).size])
 
 
@@ -541,10 +585,14 @@ def _range(trace: Any, op: Any, *_: Any) -> Any:
 
 @define("LinSpace", "start stop num:int32")
 def _linspace(trace: Any, op: Any, start: Any, stop: Any, num: Any) -> Any:
-    return gg.linspace(start, stop, int(trace.value(op.inputs[2])))
+    count = int(trace.value(op.inputs[2]))
+    if count < 1:
+        raise ValueError(f"Requires num > 0: {count}")
+    return gg.linspace(start, stop, count)
 
 
 def _filled(inputs: Any, attrs: Any) -> TensorShape:
+    inputs[1]._shape.merge_with([])
     return constant_shape(inputs[0])
 
 
@@ -568,6 +616,18 @@ def _sum_like(trace: Any, op: Any, x: Any, like: Any) -> Any:
     return gg.sum_to(x, like=like)
 
 
+@define("GradientOf", "x like", infer=same, no_gradient=[1])
+def _gradient_of(trace: Any, op: Any, x: Any, like: Any) -> Any:
+    """What a rule returned, which has to have the shape of the input that it is for."""
+    if x.shape != like.shape:
+        of, place = op.attrs["_of"]
+        raise ValueError(
+            f"the gradient of {of.type} {of.name!r} (built at {of.where}) for input {place} has "
+            f"shape {tuple(x.shape)}, the input {tuple(like.shape)}"
+        )
+    return x
+
+
 define("ZerosLike", "x", infer=same, lower=lambda t, op, x: gg.zeros(x.shape, x.dtype))
 define("OnesLike", "x", infer=same, lower=lambda t, op, x: gg.ones(x.shape, x.dtype))
 define("Identity", "input:A", infer=same, lower=lambda t, op, x: x, host=lambda r, op, x: [x])
@@ -576,7 +636,18 @@ define("RefIdentity", "input:A", infer=same, lower=lambda t, op, x: x)
 define("StopGradient", "input", infer=same, lower=lambda t, op, x: x)
 define("PreventGradient", "input", infer=same, lower=lambda t, op, x: x)
 define("PlaceholderWithDefault", "input:A", infer=same, lower=lambda t, op, x: x)
-define("EnsureShape", "input:A", infer=same, lower=lambda t, op, x: x)
+
+
+@define("EnsureShape", "input:A", infer=same)
+def _ensure_shape(trace: Any, op: Any, x: Any) -> Any:
+    wanted = op.outputs[0].shape
+    if not wanted.is_compatible_with(x.shape):
+        raise ValueError(
+            f"Shape of tensor {x.shape} is not compatible with expected shape {wanted}"
+        )
+    return x
+
+
 define(
     "IdentityN",
     "input*:A",
@@ -603,7 +674,12 @@ define("CheckNumerics", "tensor", infer=same, host=_check_numerics)
 
 
 def _select_shape(inputs: Any, attrs: Any) -> TensorShape:
-    return inputs[1]._shape.merge_with(inputs[2]._shape)
+    shape = inputs[1]._shape.merge_with(inputs[2]._shape)
+    if inputs[0]._shape.ndims == 1 and shape.ndims:
+        inputs[0]._shape.merge_with(list(shape.lengths[:1]))
+    elif inputs[0]._shape.ndims:
+        inputs[0]._shape.merge_with(shape)
+    return shape
 
 
 @define("Select", "condition:bool t e", infer=_select_shape, types=_second)
@@ -640,10 +716,15 @@ def _unique(run: Any, op: Any, x: Any) -> Any:
     return found[: len(op.outputs)]
 
 
-define("Unique", "x", host=_unique, infer=lambda i, a: [TensorShape([None]), i[0]._shape],
+def _unique_shapes(inputs: Any, attrs: Any) -> list[TensorShape]:
+    shape = inputs[0]._shape.merge_with([None])
+    return [TensorShape([None]), shape, TensorShape([None])]
+
+
+define("Unique", "x", host=_unique, infer=lambda i, a: _unique_shapes(i, a)[:2],
        types=lambda i, a: [i[0].dtype.base_dtype, a["out_idx"]])  # fmt: skip
 define("UniqueWithCounts", "x", host=_unique,
-       infer=lambda i, a: [TensorShape([None]), i[0]._shape, TensorShape([None])],
+       infer=_unique_shapes,
        types=lambda i, a: [i[0].dtype.base_dtype, a["out_idx"], a["out_idx"]])  # fmt: skip
 
 
@@ -665,6 +746,8 @@ def _top_k(trace: Any, op: Any, x: Any, k: Any) -> Any:
 
 def _diag_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape = inputs[0]._shape
+    if shape.ndims == 0:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
     return unknown_shape() if shape.lengths is None else shape.concatenate([shape.lengths[-1]])
 
 
@@ -722,6 +805,10 @@ def _tensor_diag_part(trace: Any, op: Any, x: Any) -> Any:
 @define("MatrixBandPart", "input num_lower:A num_upper:A", infer=same)
 def _band(trace: Any, op: Any, x: Any, *_: Any) -> Any:
     lower, upper = (int(trace.value(t)) for t in op.inputs[1:])
+    if lower > x.shape[-2] or upper > x.shape[-1]:
+        raise ValueError(
+            f"{lower} diagonals below and {upper} above, in matrices of {x.shape[-2:]}"
+        )
     i, j = np.indices(x.shape[-2:])
     keep = ((lower < 0) | (i - j <= lower)) & ((upper < 0) | (j - i <= upper))
     return gg.where(keep, x, gg.zeros_like(x))
@@ -729,6 +816,9 @@ def _band(trace: Any, op: Any, x: Any, *_: Any) -> Any:
 
 @define("InvertPermutation", "x", infer=same)
 def _invert_permutation(trace: Any, op: Any, x: Any) -> Any:
+    order = trace.constant(op.inputs[0])
+    if order is not None and sorted(order) != list(range(order.size)):
+        raise ValueError(f"{order.tolist()} is no permutation of {order.size} places")
     return gg.cast(gg.argsort(x), x.dtype)
 
 
@@ -765,7 +855,11 @@ def _depth_to_space(trace: Any, op: Any, x: Any) -> Any:
 @define("DynamicPartition", "data partitions:A", infer=lambda i, a: unknown_shape(),
         types=lambda i, a: [i[0].dtype.base_dtype] * a["num"])  # fmt: skip
 def _partition(trace: Any, op: Any, data: Any, partitions: Any) -> Any:
-    parts = trace.value(op.inputs[1])
+    parts, n = trace.value(op.inputs[1]), op.attrs["num"]
+    if parts.shape != data.shape[: parts.ndim]:
+        raise ValueError(f"partitions of shape {parts.shape} for data of shape {data.shape}")
+    if ((parts < 0) | (parts >= n)).any():
+        raise ValueError(f"partitions are in [0, {n}), got {parts.tolist()}")
     return [data[np.nonzero(parts == i)] for i in range(op.attrs["num"])]
 
 
@@ -778,6 +872,8 @@ def _stitch_shape(inputs: Any, attrs: Any) -> TensorShape:
 def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     half = len(args) // 2
     places = [trace.value(t) for t in op.inputs[:half]]
+    if any((p < 0).any() for p in places):
+        raise ValueError(f"indices are at least 0, got {[p.tolist() for p in places]}")
     data = args[half:]
     rest = data[0].shape[len(places[0].shape) :]
     n = max((int(p.max()) + 1 for p in places if p.size), default=0)

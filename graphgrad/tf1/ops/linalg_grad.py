@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..create import apply
-from ..derived import derived_of
+from ..derived import derived_gradient
 from ..graph import Operation, Tensor
 from ..registry import RegisterGradient
 from .array import matrix_transpose
 
 __all__: list[str] = []
 
-_half = derived_of("Cholesky")
-
 
 @RegisterGradient("Cholesky")
-def _CholeskyGrad(op: Operation, grad: Tensor) -> Any:
+@RegisterGradient("CholeskyGrad")
+def _CholeskyGrad(op: Operation, *dys: Tensor) -> Any:
     """A symmetric matrix: the lower triangle that is read stands for both."""
-    lower = _half(op, grad)
-    total = apply("AddV2", lower, matrix_transpose(lower))
-    return apply("Mul", total, 0.5)
+    found = derived_gradient(op, *dys)
+    lower, *rest = found if isinstance(found, list) else [found]
+    return [apply("Mul", apply("AddV2", lower, matrix_transpose(lower)), 0.5), *rest]

@@ -17,26 +17,26 @@ from ..create import (
 )
 from ..dtypes import as_dtype
 from ..graph import Tensor
-from ..refused import refuses
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
-    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bincount",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
+    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
+    "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "conj", "cos", "cosh",
     "count_nonzero", "cross", "cumprod", "cumsum", "digamma", "div", "div_no_nan", "divide",
     "einsum", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floor_div", "floordiv",
     "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag", "inv",
-    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "less", "less_equal", "lgamma",
-    "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
+    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "left_shift", "less", "less_equal",
+    "lgamma", "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
     "logical_xor", "matmul", "maximum", "minimum", "mod", "mul", "multiply", "ndtri", "neg",
-    "negative", "not_equal", "polygamma", "pow", "range", "real", "realdiv", "reciprocal",
-    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "segment_mean", "segment_sum", "sigmoid", "sign", "sin",
-    "sinh", "sparse_matmul", "sqrt", "square", "squared_difference", "sub", "subtract", "tan",
-    "tanh", "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
-    "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum", "xdivy", "xlogy", "zeta",
+    "negative", "nextafter", "not_equal", "polygamma", "pow", "range", "real", "realdiv",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "right_shift",
+    "rint", "round", "rsqrt", "saturate_cast", "scalar_mul", "segment_mean", "segment_sum",
+    "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square", "squared_difference",
+    "sub", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_double", "to_float",
+    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum",
+    "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
 Name = str | None
 
@@ -64,7 +64,7 @@ def _binary(type: str, default: Name = None) -> Callable[..., Tensor]:
     return function
 
 
-sign, round, rint, floor, ceil = map(_unary, ("Sign", "Round", "Rint", "Floor", "Ceil"))
+sign, rint, floor, ceil = map(_unary, ("Sign", "Rint", "Floor", "Ceil"))
 square, sqrt, rsqrt, exp, expm1 = map(_unary, ("Square", "Sqrt", "Rsqrt", "Exp", "Expm1"))
 log, log1p, sin, cos, tan = map(_unary, ("Log", "Log1p", "Sin", "Cos", "Tan"))
 asin, acos, atan, sinh, cosh = map(_unary, ("Asin", "Acos", "Atan", "Sinh", "Cosh"))
@@ -81,10 +81,11 @@ maximum, minimum, atan2 = _binary("Maximum"), _binary("Minimum"), _binary("Atan2
 squared_difference, xlogy, xdivy = map(_binary, ("SquaredDifference", "Xlogy", "Xdivy"))
 less, less_equal, greater = map(_binary, ("Less", "LessEqual", "Greater"))
 greater_equal, logical_and, logical_or = map(_binary, ("GreaterEqual", "LogicalAnd", "LogicalOr"))
+bessel_i0e, bessel_i1e = map(_unary, ("BesselI0e", "BesselI1e"))
+nextafter, left_shift, right_shift = map(_binary, ("NextAfter", "LeftShift", "RightShift"))
 igamma, igammac, zeta, cross = map(_binary, ("Igamma", "Igammac", "Zeta", "Cross"))
 truncatediv, truncatemod, polygamma = map(_binary, ("TruncateDiv", "TruncateMod", "Polygamma"))
 mod = floormod = _binary("FloorMod", "FloorMod")
-div_no_nan = _binary("DivNoNan", "div_no_nan")
 bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("BitwiseAnd", "BitwiseOr", "BitwiseXor"))
 mul, sub = multiply, subtract
 
@@ -121,19 +122,19 @@ def pow(x: Any, y: Any, name: Name = None) -> Tensor:
     return apply("Pow", x, y, name=name or "Pow")
 
 
-def _quotients(x: Any, y: Any, name: str, whole: str) -> Tensor:
+def _quotients(x: Any, y: Any, name: str, whole: str, real: str = "RealDiv") -> Tensor:
     with name_scope(name, values=[x, y]) as scope:
         x = convert_to_tensor(x, name="x", preferred_dtype=_kind(y))
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
         if x.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
         if not (x.dtype.is_floating or x.dtype.is_complex):
-            if whole == "RealDiv":
+            if whole == real:
                 wide = as_dtype("float32" if x.dtype.size < 4 else "float64")
                 x, y = cast(x, wide), cast(y, wide)
             made: Tensor = apply(whole, x, y, name=scope)
         else:
-            made = apply("RealDiv", x, y, name=scope)
+            made = apply(real, x, y, name=scope)
         return made
 
 
@@ -162,12 +163,23 @@ def divide(x: Any, y: Any, name: Name = None) -> Tensor:
 realdiv = _binary("RealDiv")
 
 
+def div_no_nan(x: Any, y: Any, name: Name = None) -> Tensor:
+    """x / y, and 0 where y is; whole numbers are made floating ones first."""
+    return _quotients(x, y, name or "div_no_nan", "DivNoNan", "DivNoNan")
+
+
 def floordiv(x: Any, y: Any, name: Name = None) -> Tensor:
     """The floor of x / y."""
     return apply("FloorDiv", x, y, name=name or "floordiv")
 
 
 floor_div = floordiv
+
+
+def round(x: Any, name: Name = None) -> Tensor:
+    """To the nearest whole number, the even one of two; whole numbers stay the tensor they are."""
+    x = convert_to_tensor(x, name="x")
+    return x if x.dtype.is_integer else apply("Round", x, name=name)
 
 
 def scalar_mul(scalar: Any, x: Any, name: Name = None) -> Tensor:
@@ -522,7 +534,6 @@ def lbeta(x: Any, name: Name = None) -> Tensor:
         return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)))
 
 
-@refuses("maxlength")
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -531,11 +542,12 @@ def bincount(
     dtype: Any = "int32",
 ) -> Tensor:
     """How often each whole number comes."""
-    if weights is not None:
-        raise NotImplementedError("bincount with weights: write tf.unsorted_segment_sum")
-    size = reduce_max(arr) + 1 if minlength is None else minlength
-    made: Tensor = apply("Bincount", arr, size, np.zeros(0, "float32"))
-    return cast(made, dtype)
+    arr = cast(arr, "int32")
+    any_there = cast(greater(apply("Size", arr, out_type="int32"), 0), "int32")
+    size = any_there * (reduce_max(arr) + 1)
+    size = size if minlength is None else maximum(minlength, size)
+    size = size if maxlength is None else minimum(maxlength, size)
+    return apply("Bincount", arr, size, constant([], dtype) if weights is None else weights)
 
 
 # clipping

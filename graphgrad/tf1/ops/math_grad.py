@@ -6,7 +6,7 @@ from typing import Any
 
 from ..create import apply, constant
 from ..graph import Operation, Tensor
-from ..registry import NotDifferentiable, RegisterGradient
+from ..registry import RegisterGradient
 
 __all__ = ["sum_to"]
 
@@ -95,6 +95,13 @@ def _SqrtGrad(op: Operation, grad: Tensor) -> Tensor:
     return apply("SqrtGrad", op.outputs[0], grad)
 
 
+@RegisterGradient("SqrtGrad")
+def _SqrtGradGrad(op: Operation, grad: Tensor) -> Grads:
+    """-dy s / y where s is the gradient that was made, and dy / (2 y)."""
+    through = apply("RealDiv", grad, op.inputs[0])
+    return [_mul(_neg(_conj(through)), op.outputs[0], "mul"), _mul(0.5, through, "mul")]
+
+
 @RegisterGradient("Sigmoid")
 def _SigmoidGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy y (1 - y)."""
@@ -111,6 +118,15 @@ def _TanhGrad(op: Operation, grad: Tensor) -> Tensor:
 def _AbsGrad(op: Operation, grad: Tensor) -> Tensor:
     """dy sign(x)."""
     return _mul(grad, apply("Sign", op.inputs[0]), "mul")
+
+
+def _NoGrad(op: Operation, *_: Tensor) -> Grads:
+    """None, by a rule of its own."""
+    return [None] * len(op.inputs)
+
+
+for _type in ("ArgMax", "ArgMin", "Ceil", "Floor", "FloorDiv", "Rint", "Round", "TruncateDiv"):
+    RegisterGradient(_type)(_NoGrad)
 
 
 @RegisterGradient("Sign")
@@ -139,6 +155,79 @@ def _MaximumGrad(op: Operation, grad: Tensor) -> Grads:
 def _MinimumGrad(op: Operation, grad: Tensor) -> Grads:
     """dy to the lesser; to the first where both are equal."""
     return _largest(op, grad, "LessEqual")
+
+
+def _extreme(op: Operation, grad: Tensor) -> Grads:
+    """dy, in equal parts to all elements that are the greatest or least."""
+    x, axes = op.inputs
+
+    def spread(t: Tensor) -> Tensor:
+        return apply("SpreadLike", t, x, axes, name="Reshape")
+
+    chosen = apply("Cast", apply("Equal", spread(op.outputs[0]), x), DstT=grad.dtype)
+    count = apply("Sum", chosen, axes, keep_dims=op.get_attr("keep_dims"))
+    return [_mul(apply("RealDiv", chosen, spread(count), name="truediv"), spread(grad)), None]
+
+
+@RegisterGradient("Max")
+def _MaxGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy, in equal parts to the greatest elements."""
+    return _extreme(op, grad)
+
+
+@RegisterGradient("Min")
+def _MinGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy, in equal parts to the least elements."""
+    return _extreme(op, grad)
+
+
+def _is_there(x: Tensor) -> Tensor:
+    return apply("Cast", apply("NotEqual", x, apply("ZerosLike", x)), DstT=x.dtype.base_dtype)
+
+
+@RegisterGradient("Xlogy")
+def _XLogyGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy log y and dy x / y; zero where x is."""
+    x, y = op.inputs
+    dx, dy = apply("Xlogy", _is_there(x), y), apply("Xdivy", x, y)
+    return [sum_to(_mul(dx, grad), x), sum_to(_mul(dy, grad), y)]
+
+
+@RegisterGradient("Xdivy")
+def _XDivyGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy / y and -dy x / y^2; zero where x is."""
+    x, y = op.inputs
+    dx, dy = apply("Xdivy", _is_there(x), y), apply("Xdivy", _neg(x), apply("Square", y))
+    return [sum_to(_mul(dx, grad), x), sum_to(_mul(dy, grad), y)]
+
+
+@RegisterGradient("MulNoNan")
+def _MulNoNanGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy y and x dy; zero where the second factor is."""
+    x, y = op.inputs
+    return [sum_to(apply("MulNoNan", grad, y), x), sum_to(apply("MulNoNan", x, grad), y)]
+
+
+@RegisterGradient("NextAfter")
+def _NextAfterGrad(op: Operation, grad: Tensor) -> Grads:
+    """dy, and zeros for what it goes towards."""
+    x, y = op.inputs
+    return [sum_to(grad, x), apply("ZerosLike", y, name="zeros_like")]
+
+
+@RegisterGradient("Polygamma")
+def _PolygammaGrad(op: Operation, grad: Tensor) -> Grads:
+    """None for the order, dy polygamma(a + 1, x)."""
+    a, x = op.inputs
+    return [None, sum_to(_mul(grad, apply("Polygamma", apply("AddV2", a, 1.0), x)), x)]
+
+
+@RegisterGradient("Zeta")
+def _ZetaGrad(op: Operation, grad: Tensor) -> Grads:
+    """None for the exponent, -dy x zeta(x + 1, q)."""
+    x, q = op.inputs
+    dq = _mul(_neg(x), apply("Zeta", apply("AddV2", x, 1.0), q))
+    return [None, sum_to(_mul(grad, dq), q)]
 
 
 @RegisterGradient("MatMul")
@@ -213,12 +302,3 @@ def _FloorModGrad(op: Operation, grad: Tensor) -> Grads:
     x, y = op.inputs
     floor = apply("FloorDiv", x, y, name="floordiv")
     return [sum_to(grad, x), sum_to(_mul(grad, _neg(floor), "mul"), y)]
-
-
-for _type in (
-    "Round", "Rint", "Floor", "Ceil", "FloorDiv", "TruncateDiv", "All", "Any", "ArgMax", "ArgMin",
-    "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr",
-    "LogicalNot", "LogicalXor", "IsNan", "IsInf", "IsFinite", "Range", "LinSpace", "BitwiseAnd",
-    "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "Invert", "Bincount",
-):  # fmt: skip
-    NotDifferentiable(_type)

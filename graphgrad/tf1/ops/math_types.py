@@ -11,7 +11,7 @@ import graphgrad as gg
 
 from ..definition import define
 from ..dtypes import as_dtype
-from ..shapes import TensorShape, broadcast, unknown_shape
+from ..shapes import TensorShape, axis_in, broadcast, unknown_shape
 from ..static import constant_value
 
 __all__ = ["reduced_shape"]
@@ -51,7 +51,13 @@ def _divide(x: Any, y: Any) -> Any:
     return _toward_zero(x, y) if x.dtype.kind in "iu" else x / y
 
 
+def _floor_divide(x: Any, y: Any) -> Any:
+    return gg.floor_divide(x, y) if x.dtype.kind in "iu" else gg.floor(x / y)
+
+
 def _toward_zero(x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iu":
+        return gg.trunc(x / y)
     quotient = gg.floor_divide(x, y)
     inexact = gg.not_equal(quotient * y, x)
     negative = gg.not_equal(gg.less(x, 0), gg.less(y, 0))
@@ -63,15 +69,21 @@ def _no_nan(x: Any, y: Any) -> Any:
     return gg.where(zero, gg.zeros_like(x * y), x / gg.where(zero, gg.ones_like(y), y))
 
 
+def _or_zero(x: Any, y: Any) -> Any:
+    """y; zero where x is, even where y is no number."""
+    return gg.where(gg.equal(x, 0), gg.zeros_like(y), y)
+
+
 BINARY: dict[str, Callable[..., Any]] = {
     "Add": gg.add, "AddV2": gg.add, "Sub": gg.subtract, "Mul": gg.multiply, "RealDiv": gg.divide,
-    "Div": _divide, "FloorDiv": gg.floor_divide, "TruncateDiv": _toward_zero,
+    "Div": _divide, "FloorDiv": _floor_divide, "TruncateDiv": _toward_zero,
     "FloorMod": gg.remainder, "Mod": gg.fmod, "TruncateMod": gg.fmod, "Pow": gg.power,
     "Maximum": gg.maximum, "Minimum": gg.minimum, "Atan2": gg.arctan2, "DivNoNan": _no_nan,
     "MulNoNan": lambda x, y: gg.where(gg.equal(y, 0), gg.zeros_like(x * y), x * y),
-    "SquaredDifference": lambda x, y: gg.square(x - y), "Xlogy": gg.special.xlogy,
-    "Xdivy": gg.special.xdivy, "Igamma": gg.special.gammainc, "Igammac": gg.special.gammaincc,
-    "Zeta": lambda x, q: gg.special.zeta(x, q), "NextAfter": gg.nextafter,
+    "SquaredDifference": lambda x, y: gg.square(x - y),
+    "Xlogy": lambda x, y: _or_zero(x, x * gg.log(y)), "Xdivy": lambda x, y: _or_zero(x, x / y),
+    "Igamma": gg.special.gammainc, "Igammac": gg.special.gammaincc,
+    "NextAfter": gg.nextafter,
     "BitwiseAnd": gg.bitwise_and, "BitwiseOr": gg.bitwise_or, "BitwiseXor": gg.bitwise_xor,
     "LeftShift": gg.bitwise_left_shift, "RightShift": gg.bitwise_right_shift,
 }  # fmt: skip
@@ -86,17 +98,35 @@ def _element_wise(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda trace, op, *args: function(*args)
 
 
-WHOLE = {"Abs", "Neg", "Sign", "Round", "Rint", "Floor", "Ceil", "Square", "Invert", "Conj"}
-"""Ops of one input that also take whole numbers."""
+def _by_no_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A division; an error where whole numbers are divided by a constant that holds a zero."""
+
+    def lower(trace: Any, op: Any, x: Any, y: Any) -> Any:
+        divisor = trace.constant(op.inputs[1]) if y.dtype.kind in "iu" else None
+        if divisor is not None and x.size and not np.all(divisor):
+            raise ValueError("Integer division by zero")
+        return function(x, y)
+
+    return lower
+
+
+KINDS = dict.fromkeys(("Abs", "Neg", "Sign", "Round", "Square", "Invert", "Conj"), "")
+KINDS |= dict.fromkeys(("Rint", "Floor", "Ceil", "IsNan", "IsInf", "IsFinite"), "f")
+KINDS |= dict.fromkeys(("Atan2", "Xlogy", "Xdivy", "MulNoNan", "DivNoNan", "NextAfter"), "fc")
+KINDS |= {"LogicalNot": "b", "Igamma": "f", "Igammac": "f"}
+KINDS |= dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift"), "iu")
+"""Kinds of elements that op types take, where they are not the usual ones."""
 
 for _type, _function in UNARY.items():
-    _kinds = "" if _type in WHOLE else "fc"
+    _kinds = KINDS.get(_type, "fc")
     define(_type, "x", lower=_element_wise(_function), infer=same, kinds=_kinds)
 for _type, _function in TRUTHS.items():
-    define(_type, "x", lower=_element_wise(_function), infer=same, dtype="bool")
+    define(_type, "x", lower=_element_wise(_function), infer=same, dtype="bool", kinds=KINDS[_type])
 for _type, _function in BINARY.items():
-    _kinds = "iu" if _type.startswith(("Bitwise", "Left", "Right")) else "fciuO"
+    _kinds = KINDS.get(_type, "fciuO")
     define(_type, "x y", lower=_element_wise(_function), infer=both, kinds=_kinds)
+for _type in ("FloorDiv", "TruncateDiv", "Div", "FloorMod", "Mod", "TruncateMod"):
+    define(_type, "x y", lower=_by_no_zero(BINARY[_type]), infer=both, kinds="fciu")
 for _type, _function in COMPARISONS.items():
     _kinds = "b" if _type.startswith("Logical") else "" if _type[-5:] == "Equal" else "fiu"
     define(_type, "x y", lower=_element_wise(_function), infer=both, dtype="bool", kinds=_kinds)
@@ -148,8 +178,23 @@ def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
     return gg.mean(x, axis=axis, keepdims=keepdims)
 
 
+def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    """The greatest or least element; of none, the one that every other beats."""
+
+    def reduced(x: Any, axis: Any, keepdims: bool) -> Any:
+        if all(x.shape[a] for a in axis):
+            return function(x, axis=axis, keepdims=keepdims)
+        kind = np.dtype(x.dtype)
+        limits = None if kind.kind == "f" else np.iinfo(kind)
+        none = sign * np.inf if limits is None else limits.max if sign > 0 else limits.min
+        return gg.sum(x, axis=axis, keepdims=keepdims) + np.array(none, kind)
+
+    return reduced
+
+
 REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "Sum": gg.sum, "Mean": _mean, "Max": gg.max, "Min": gg.min, "Prod": gg.prod,
+    "Sum": gg.sum, "Mean": _mean, "Prod": gg.prod,
+    "Max": _extreme(gg.max, -1), "Min": _extreme(gg.min, 1),
 }  # fmt: skip
 for _type, _function in REDUCTIONS.items():
     define(_type, "input reduction_indices:int32", lower=_reduction(_function), infer=reduced_shape)
@@ -171,18 +216,28 @@ def _output_type(inputs: Any, attrs: Any) -> Any:
     return [as_dtype(attrs.get("output_type", "int64"))]
 
 
-def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
+def _arg(function: Callable[..., Any], last: float) -> Callable[..., Any]:
     def lower(trace: Any, op: Any, x: Any, axis: Any) -> Any:
+        if x.dtype.kind == "f":  # no NaN is chosen
+            x = gg.where(gg.isnan(x), np.array(last, x.dtype), x)
         return function(x, axis=int(trace.value(op.inputs[1])))
 
     return lower
 
 
 define(
-    "ArgMax", "input dimension:int32", lower=_arg(gg.argmax), infer=_arg_shape, types=_output_type
+    "ArgMax",
+    "input dimension:int32",
+    lower=_arg(gg.argmax, -np.inf),
+    infer=_arg_shape,
+    types=_output_type,
 )
 define(
-    "ArgMin", "input dimension:int32", lower=_arg(gg.argmin), infer=_arg_shape, types=_output_type
+    "ArgMin",
+    "input dimension:int32",
+    lower=_arg(gg.argmin, np.inf),
+    infer=_arg_shape,
+    types=_output_type,
 )
 
 
@@ -260,14 +315,14 @@ def _add_n(trace: Any, op: Any, *xs: Any) -> Any:
     return total
 
 
-@define("L2Loss", "t", infer=lambda inputs, attrs: TensorShape(()))
+@define("L2Loss", "t", kinds="fc", infer=lambda inputs, attrs: TensorShape(()))
 def _l2_loss(trace: Any, op: Any, t: Any) -> Any:
     return gg.sum(gg.square(t)) / 2
 
 
 def _cumulative(function: Any, start: float) -> Callable[..., Any]:
     def lower(trace: Any, op: Any, x: Any, axis: Any) -> Any:
-        place = int(trace.value(op.inputs[1])) % len(x.shape)
+        place = axis_in(trace.value(op.inputs[1]), len(x.shape))
         if op.attrs["reverse"]:
             x = gg.flip(x, place)
         y = function(x, axis=place)
@@ -280,8 +335,15 @@ def _cumulative(function: Any, start: float) -> Callable[..., Any]:
     return lower
 
 
-define("Cumsum", "x axis:int32", lower=_cumulative(gg.cumsum, 0), infer=same)
-define("Cumprod", "x axis:int32", lower=_cumulative(gg.cumprod, 1), infer=same)
+def _cumulative_shape(inputs: Any, attrs: Any) -> TensorShape:
+    axis, shape = constant_value(inputs[1]), inputs[0]._shape
+    if axis is not None and shape.lengths is not None:
+        axis_in(axis, len(shape.lengths))
+    return shape
+
+
+define("Cumsum", "x axis:int32", lower=_cumulative(gg.cumsum, 0), infer=_cumulative_shape)
+define("Cumprod", "x axis:int32", lower=_cumulative(gg.cumprod, 1), infer=_cumulative_shape)
 
 
 def _segments(trace: Any, op: Any, data: Any, ids: Any, count: int) -> Any:
@@ -300,7 +362,12 @@ def _unsorted_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 @define("UnsortedSegmentSum", "data segment_ids:A num_segments:A", infer=_unsorted_shape)
 def _unsorted_segment_sum(trace: Any, op: Any, data: Any, ids: Any, count: Any) -> Any:
-    return _segments(trace, op, data, ids, int(trace.value(op.inputs[2])))
+    """Rows whose number is negative are left out."""
+    kept = gg.reshape(
+        gg.greater_equal(ids, 0), (*ids.shape, *[1] * (len(data.shape) - len(ids.shape)))
+    )
+    rows = gg.where(kept, data, gg.zeros_like(data))
+    return _segments(trace, op, rows, gg.maximum(ids, 0), int(trace.value(op.inputs[2])))
 
 
 def _first_unknown(inputs: Any, attrs: Any) -> TensorShape:
@@ -308,15 +375,22 @@ def _first_unknown(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(None) if shape.lengths is None else TensorShape([None, *shape.lengths[1:]])
 
 
+def _sorted_ids(trace: Any, op: Any, data: Any) -> Any:
+    ids = trace.value(op.inputs[1])
+    if ids.shape != data.shape[:1] or (np.diff(ids) < 0).any() or (ids < 0).any():
+        raise ValueError(f"segment ids are sorted, one for each of {data.shape[0]} rows, got {ids}")
+    return ids
+
+
 @define("SegmentSum", "data segment_ids:A", infer=_first_unknown)
 def _segment_sum(trace: Any, op: Any, data: Any, ids: Any) -> Any:
-    where = trace.value(op.inputs[1])
+    where = _sorted_ids(trace, op, data)
     return _segments(trace, op, data, ids, int(where[-1]) + 1 if where.size else 0)
 
 
 @define("SegmentMean", "data segment_ids:A", infer=_first_unknown)
 def _segment_mean(trace: Any, op: Any, data: Any, ids: Any) -> Any:
-    where = trace.value(op.inputs[1])
+    where = _sorted_ids(trace, op, data)
     counts = np.maximum(np.bincount(where), 1).astype(data.dtype)
     total = _segments(trace, op, data, ids, counts.size)
     return total / counts.reshape((-1,) + (1,) * (len(data.shape) - 1))
@@ -334,15 +408,29 @@ def _complex_type(inputs: Any, attrs: Any) -> Any:
     return [as_dtype("complex64" if inputs[0].dtype.size == 4 else "complex128")]
 
 
-@define("Complex", "real imag", infer=both, types=_complex_type)
+@define("Complex", "real imag", infer=both, types=_complex_type, kinds="f")
 def _complex(trace: Any, op: Any, real: Any, imag: Any) -> Any:
     wanted = op.outputs[0].dtype.numpy if op.outputs[0] is not None else np.dtype("complex128")
     return gg.cast(real, wanted) + gg.cast(imag, wanted) * np.array(1j, wanted)
 
 
-@define("Polygamma", "a x", infer=both)
-def _polygamma(trace: Any, op: Any, a: Any, x: Any) -> Any:
-    return gg.special.polygamma(int(trace.value(op.inputs[0])), x)
+def _by_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a number and a tensor, for each of the numbers in a tensor."""
+
+    def lower(trace: Any, op: Any, a: Any, x: Any) -> Any:
+        numbers = trace.value(op.inputs[0])
+        y = gg.zeros_like(a + x) * np.array(np.nan, x.dtype)
+        for number in np.unique(numbers):
+            y = gg.where(gg.equal(a, number), function(number, x), y)
+        return y
+
+    return lower
+
+
+define("Polygamma", "a x", infer=both, kinds="f",
+       lower=_by_number(lambda n, x: gg.special.polygamma(int(n), x)))  # fmt: skip
+define("Zeta", "x q", infer=both, kinds="f",
+       lower=_by_number(lambda n, q: gg.special.zeta(float(n), q)))  # fmt: skip
 
 
 @define("Cross", "a b", infer=same)
@@ -350,13 +438,11 @@ def _cross(trace: Any, op: Any, a: Any, b: Any) -> Any:
     return gg.cross(a, b)
 
 
-def _bincount_shape(inputs: Any, attrs: Any) -> TensorShape:
-    return TensorShape([None])
-
-
-@define("Bincount", "arr:int32 size:int32 weights:A", infer=_bincount_shape, dtype="int32")
+@define("Bincount", "arr:int32 size:int32 weights:A", types=lambda i, a: [i[2].dtype.base_dtype],
+        infer=lambda i, a: TensorShape([None]))  # fmt: skip
 def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
-    return gg.bincount(gg.reshape(arr, (-1,)), length=int(trace.value(op.inputs[1])))
+    given = gg.reshape(weights, (-1,)) if weights.size else None
+    return gg.bincount(gg.reshape(arr, (-1,)), given, length=int(trace.value(op.inputs[1])))
 
 
 # what gradients are made of

@@ -49,6 +49,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: Name = None) -> Tensor:
         x = convert_to_tensor(features, name="features")
         if isinstance(alpha, Tensor):
             return M.maximum(M.multiply(alpha, x), x, name=scope)
+        x = M.cast(x, "float32") if x.dtype.is_integer else x
         return apply("LeakyRelu", x, name=scope, alpha=float(alpha))
 
 
@@ -104,7 +105,7 @@ def log_softmax(logits: Any, axis: Any = None, name: Name = None, dim: Any = Non
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: Name = None) -> Tensor:
     """value + bias, along the channels."""
-    form = b"NCHW" if data_format is not None and str(data_format).startswith("NC") else b"NHWC"
+    form = b"NCHW" if (_text(data_format) or "").startswith("NC") else b"NHWC"
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, value.dtype, name="bias")
@@ -133,7 +134,13 @@ def _numbers(value: Any, rank: int, data_format: str) -> list[int]:
     return given
 
 
+def _text(value: Any) -> Any:
+    """Text, as `get_attr` gives it too."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def _pads(padding: Any) -> tuple[bytes, list[int]]:
+    padding = _text(padding)
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise ValueError(f"padding is SAME, VALID or a list of pairs, got {padding!r}")
@@ -154,7 +161,7 @@ def conv2d(
 ) -> Tensor:
     """A convolution of images with filters [h, w, in, out]."""
     filter = filters if filter is None else filter
-    form = data_format or "NHWC"
+    form = _text(data_format) or "NHWC"
     mode, explicit = _pads(padding)
     return apply(
         "Conv2D", input, filter, name=name, strides=_numbers(strides, 4, form), padding=mode,
@@ -176,6 +183,7 @@ def conv3d(
     """A convolution of volumes with filters [d, h, w, in, out]."""
     filter = filters if filter is None else filter
     mode, explicit = _pads(padding)
+    data_format = _text(data_format)
     return apply(
         "Conv3D", input, filter, name=name, strides=_numbers(strides, 5, data_format),
         padding=mode, explicit_paddings=explicit, data_format=data_format.encode(),
@@ -197,7 +205,7 @@ def conv1d(
     """A convolution of rows with filters [w, in, out]."""
     value = input if value is None else value
     with name_scope(name, "conv1d", [value, filters]):
-        channels_first = data_format in ("NCW", "NCHW")
+        channels_first = _text(data_format) in ("NCW", "NCHW")
         at = 2 if channels_first else 1
         wide = A.expand_dims(value, at)
         filters = A.expand_dims(filters, 0)
@@ -247,7 +255,7 @@ def depthwise_conv2d(
     dilations: Any = None,
 ) -> Tensor:
     """A convolution of each channel with filters [h, w, channels, multiplier]."""
-    form = data_format or "NHWC"
+    form = _text(data_format) or "NHWC"
     rates = _numbers(rate if rate is not None else dilations or 1, 4, form)
     mode, explicit = _pads(padding)
     return apply(
@@ -294,6 +302,7 @@ def conv2d_transpose(
     value = input if value is None else value
     filter = filters if filter is None else filter
     mode, explicit = _pads(padding)
+    data_format = _text(data_format)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
         return apply(
             "Conv2DBackpropInput", A._shape_value(output_shape), filter, value, name=scope,
@@ -318,8 +327,8 @@ def conv2d_backprop_input(
     explicit_paddings: Any = None,
 ) -> Tensor:
     """The gradient of conv2d for its input."""
-    form = data_format.decode() if isinstance(data_format, bytes) else data_format
-    mode, explicit = _pads(padding.decode() if isinstance(padding, bytes) else padding)
+    form = _text(data_format)
+    mode, explicit = _pads(padding)
     return apply(
         "Conv2DBackpropInput", A._shape_value(input_sizes), filters if filter is None else filter,
         out_backprop, name=name, strides=_numbers(strides, 4, form), padding=mode,
@@ -342,8 +351,8 @@ def conv2d_backprop_filter(
     explicit_paddings: Any = None,
 ) -> Tensor:
     """The gradient of conv2d for its filters."""
-    form = data_format.decode() if isinstance(data_format, bytes) else data_format
-    mode, explicit = _pads(padding.decode() if isinstance(padding, bytes) else padding)
+    form = _text(data_format)
+    mode, explicit = _pads(padding)
     return apply(
         "Conv2DBackpropFilter", input, A._shape_value(filter_sizes), out_backprop, name=name,
         strides=_numbers(strides, 4, form), padding=mode, explicit_paddings=explicit,
@@ -365,7 +374,7 @@ def _pool(type: str, rank: int) -> Callable[..., Tensor]:
         input: Any = None,
     ) -> Tensor:
         value = input if value is None else value
-        form = data_format or form_of
+        form = _text(data_format) or form_of
         mode, explicit = _pads(padding)
         return apply(
             type, value, name=name, ksize=_numbers(ksize, rank, form),
@@ -396,7 +405,7 @@ def pool(
     """The greatest element, or the mean, of each window."""
     if dilation_rate is not None and np.max(dilation_rate) > 1:
         raise NotImplementedError("tf.nn.pool without dilation only")
-    function = {"MAX": max_pool, "AVG": avg_pool}[pooling_type.upper()]
+    function = {"MAX": max_pool, "AVG": avg_pool}[_text(pooling_type).upper()]
     steps = [1] * len(window_shape) if strides is None else list(strides)
     return function(input, list(window_shape), steps, padding, data_format or "NHWC", name)
 
@@ -581,7 +590,7 @@ def fused_batch_norm(
     outputs = build(
         "FusedBatchNormV3", x, scale, offset, empty if mean is None else mean,
         empty if variance is None else variance, name=name, epsilon=max(epsilon, 1.001e-5),
-        data_format=data_format.encode(), is_training=bool(is_training),
+        data_format=_text(data_format).encode(), is_training=bool(is_training),
         exponential_avg_factor=float(exponential_avg_factor),
     ).outputs  # fmt: skip
     return outputs[0], outputs[1], outputs[2]

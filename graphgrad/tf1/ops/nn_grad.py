@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..create import apply, constant
+from ..derived import derived_gradient
 from ..graph import Operation, Tensor
-from ..registry import NotDifferentiable, RegisterGradient
+from ..registry import RegisterGradient
 
 __all__: list[str] = []
 
@@ -18,10 +19,36 @@ def _ReluGrad(op: Operation, grad: Tensor) -> Any:
 
 
 @RegisterGradient("ReluGrad")
+@RegisterGradient("Relu6Grad")
+@RegisterGradient("LeakyReluGrad")
 def _ReluGradGrad(op: Operation, grad: Tensor) -> Any:
-    """dy where y > 0, and zeros for y."""
-    y = op.inputs[1]
-    return [apply("ReluGrad", grad, y), apply("ZerosLike", y, name="zeros_like")]
+    """The same of dy, and zeros for y, of which it is piecewise constant."""
+    y, slope = op.inputs[1], {k: v for k, v in op.attrs.items() if k == "alpha"}
+    return [apply(op.type, grad, y, **slope), apply("ZerosLike", y, name="zeros_like")]
+
+
+@RegisterGradient("EluGrad")
+@RegisterGradient("SeluGrad")
+def _EluGradGrad(op: Operation, grad: Tensor) -> Any:
+    """The same of dy, and dy where y < 0, times the gradient that came in."""
+    dy, y = op.inputs
+    zeros = apply("ZerosLike", y, name="zeros_like")
+    below = apply("Mul", grad, dy, name="mul")
+    return [apply(op.type, grad, y), apply("SelectV2", apply("Less", y, zeros), below, zeros)]
+
+
+@RegisterGradient("MaxPool")
+def _MaxPoolGrad(op: Operation, grad: Tensor) -> Any:
+    """dy at the greatest element of each window, the first of several."""
+    return apply("MaxPoolGrad", op.inputs[0], op.outputs[0], grad, **op.attrs)
+
+
+@RegisterGradient("MaxPoolGrad")
+@RegisterGradient("MaxPool3DGrad")
+def _MaxPoolGradGrad(op: Operation, grad: Tensor) -> Any:
+    """dy at the places of the greatest elements, and zeros for what decides them."""
+    found = zip(op.inputs, derived_gradient(op, grad), strict=True)
+    return [apply("ZerosLike", t, name="zeros_like") if g is None else g for t, g in found]
 
 
 @RegisterGradient("Relu6")
@@ -117,6 +144,3 @@ def _FakeQuantWithMinMaxArgsGradient(op: Operation, grad: Tensor) -> Any:
     ends = [constant(op.get_attr(n), grad.dtype) for n in ("min", "max")]
     made = apply("FakeQuantWithMinMaxVarsGradient", grad, op.inputs[0], *ends, **kinds)
     return made[0]
-
-
-NotDifferentiable("InTopKV2")

@@ -12,7 +12,7 @@ import graphgrad as gg
 from ..definition import define
 from ..shapes import TensorShape, broadcast, unknown_shape
 from ..static import constant_shape
-from .array_types import sized
+from .array_types import _from_start, sized
 from .math_types import same
 
 __all__: list[str] = []
@@ -81,6 +81,8 @@ def _leaky_relu_grad(trace: Any, op: Any, dy: Any, x: Any) -> Any:
 def _bias_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape: TensorShape = inputs[0]._shape
     axis = 1 if attrs["data_format"] == b"NCHW" else -1
+    if shape.ndims is not None and shape.ndims < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {shape.ndims}")
     if shape.lengths is not None and inputs[1]._shape.lengths is not None:
         if not TensorShape([shape.lengths[axis]]).is_compatible_with(inputs[1]._shape):
             raise ValueError(
@@ -122,7 +124,10 @@ def _length(n: int | None, k: int | None, stride: int, padding: bytes, dilation:
         return None
     if padding == b"SAME":
         return -(-n // stride)
-    return max(0, -(-(n - (k - 1) * dilation) // stride))
+    reach = (k - 1) * dilation + 1
+    if n and reach > n:
+        raise ValueError(f"Negative dimension size caused by subtracting {reach} from {n}")
+    return max(0, -(-(n - reach + 1) // stride))
 
 
 def _windowed(shape: Any, kernel: Any, channels: Any, attrs: Any) -> TensorShape:
@@ -151,7 +156,11 @@ def _conv_shape(inputs: Any, attrs: Any) -> TensorShape:
             raise ValueError(f"Shape must be rank {len(kernel)} but is rank {len(shape.lengths)}")
         axis = 1 if attrs["data_format"].startswith(b"NC") else -1
         given, wanted = shape.lengths[axis], kernel[-2]
-        if given is not None and wanted is not None and given % max(wanted, 1):
+        if (
+            given is not None
+            and wanted is not None
+            and (given % max(wanted, 1) if len(kernel) == 4 else given != wanted)
+        ):
             raise ValueError(
                 f"Depth of input ({given}) is not a multiple of input depth of filter ({wanted})"
             )
@@ -228,11 +237,34 @@ def _pool_shape(inputs: Any, attrs: Any) -> TensorShape:
     form = attrs["data_format"]
     axis = 1 if form.startswith(b"NC") else -1
     channels = None if shape.lengths is None else shape.lengths[axis]
+    depth = attrs["ksize"][axis]
+    if depth > 1:
+        if max(_window(attrs["ksize"], form)) > 1 or attrs["strides"][axis] != depth or axis == 1:
+            raise ValueError(
+                f"a window over {depth} channels is over nothing else, has their number as its "
+                "stride, and takes channels last"
+            )
+        if channels is not None and channels % depth:
+            raise ValueError(f"{channels} channels do not make up windows of {depth}")
+        channels = channels and channels // depth
     return _windowed(shape, _window(attrs["ksize"], form), channels, attrs)
+
+
+def _avg_pool_shape(inputs: Any, attrs: Any) -> TensorShape:
+    if attrs["ksize"][1 if attrs["data_format"].startswith(b"NC") else -1] > 1:
+        raise NotImplementedError("the mean of channels is no pooling: use tf.reshape and "
+                                  "tf.reduce_mean")  # fmt: skip
+    return _pool_shape(inputs, attrs)
 
 
 def _max_pool(trace: Any, op: Any, x: Any) -> Any:
     form = op.attrs["data_format"]
+    depth = op.attrs["ksize"][-1]
+    if depth > 1 and not form.startswith(b"NC"):  # over channels: a row of them as an image
+        row = gg.reshape(x, (-1, 1, x.shape[-1], 1))
+        y = gg.nn.max_pool(row, (1, depth), strides=(1, depth), ties="first")
+        steps = [slice(None, None, s) for s in op.attrs["strides"][1:-1]]
+        return gg.reshape(y, (*x.shape[:-1], -1))[(slice(None), *steps)]
     return gg.nn.max_pool(
         x,
         _window(op.attrs["ksize"], form),
@@ -255,13 +287,12 @@ def _avg_pool(trace: Any, op: Any, x: Any) -> Any:
     )
 
 
-for _name, _lower in {"MaxPool": _max_pool, "AvgPool": _avg_pool}.items():
-    define(_name, "input", lower=_lower, infer=_pool_shape)
-for _name, _lower in {"MaxPool3D": _max_pool, "AvgPool3D": _avg_pool}.items():
-    define(_name, "input", lower=_lower, infer=_pool_shape)
+for _name in ("", "3D"):
+    define(f"MaxPool{_name}", "input", lower=_max_pool, infer=_pool_shape)
+    define(f"AvgPool{_name}", "input", lower=_avg_pool, infer=_avg_pool_shape)
 
 
-@define("MaxPoolGrad", "orig_input orig_output grad", infer=same, no_gradient=[0, 1])
+@define("MaxPoolGrad", "orig_input orig_output grad", infer=same)
 def _max_pool_grad(trace: Any, op: Any, x: Any, y: Any, dy: Any) -> Any:
     x = gg.identity(x)
     return gg.gradients(_max_pool(trace, op, x), x, dy)
@@ -303,7 +334,7 @@ def _patches(trace: Any, op: Any, x: Any) -> Any:
 def _loss_shapes(inputs: Any, attrs: Any) -> list[TensorShape]:
     shape = inputs[0]._shape
     rows = unknown_shape(1) if shape.lengths is None else TensorShape(list(shape.lengths[:1]))
-    return [rows, shape]
+    return [rows.merge_with(inputs[1]._shape), shape]
 
 
 def _two(inputs: Any, attrs: Any) -> Any:
@@ -325,6 +356,7 @@ def _cross_entropy(trace: Any, op: Any, logits: Any, labels: Any) -> Any:
 @define("SparseSoftmaxCrossEntropyWithLogits", "features labels:A", infer=_loss_shapes, types=_two)
 def _sparse_cross_entropy(trace: Any, op: Any, logits: Any, labels: Any) -> Any:
     log_p = gg.nn.log_softmax(logits)
+    labels = _from_start(trace, op.inputs[1], labels, logits.shape[-1])
     places = gg.expand_dims(gg.cast(labels, "int64"), -1)
     loss = gg.negative(gg.squeeze(gg.take_along_axis(log_p, places, -1), (-1,)))
     hot = gg.equal(places, np.arange(logits.shape[-1]))
@@ -344,7 +376,7 @@ def _batch_norm_types(inputs: Any, attrs: Any) -> Any:
 
 
 @define("FusedBatchNormV3", "x scale:A offset:A mean:A variance:A", infer=_batch_norm_shapes,
-        types=_batch_norm_types, no_gradient=[])  # fmt: skip
+        types=_batch_norm_types, no_gradient=[3, 4])  # fmt: skip
 def _batch_norm(trace: Any, op: Any, x: Any, scale: Any, offset: Any, mean: Any, var: Any) -> Any:
     first = op.attrs["data_format"].startswith(b"NC")
     axes = tuple(i for i in range(len(x.shape)) if i != (1 if first else len(x.shape) - 1))
@@ -369,10 +401,13 @@ def _batch_norm(trace: Any, op: Any, x: Any, scale: Any, offset: Any, mean: Any,
 
 @define("InTopKV2", "predictions:A targets:A k:A", dtype="bool", infer=lambda i, a: i[1]._shape)
 def _in_top_k(trace: Any, op: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    n = predictions.shape[-1]
     places = gg.expand_dims(gg.cast(targets, "int64"), -1)
-    chosen = gg.take_along_axis(predictions, places, -1)
+    chosen = gg.take_along_axis(predictions, gg.clip(places, 0, n - 1), -1)
     above = gg.sum(gg.cast(gg.greater(predictions, chosen), "int64"), axis=-1)
-    return gg.less(above, gg.cast(k, "int64"))
+    there = gg.logical_and(gg.greater_equal(targets, 0), gg.less(targets, n))
+    there = gg.logical_and(there, gg.isfinite(gg.squeeze(chosen, (-1,))))
+    return gg.logical_and(there, gg.less(above, gg.cast(k, "int64")))
 
 
 def _quantised(x: Any, low: Any, high: Any, bits: int, narrow: bool) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import graphgrad as gg
 
 from ..definition import define
-from ..registry import NotDifferentiable
 
 __all__: list[str] = []
 
@@ -23,7 +22,6 @@ def _ref(inputs: Any, attrs: Any) -> Any:
 
 def update(type: str, arguments: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define an op type that changes variables."""
-    NotDifferentiable(type)
     return define(type, arguments, infer=_infer, types=_ref, stateful=True)
 
 

@@ -330,3 +330,40 @@ def case_a_spike_with_a_surrogate_in_a_loop(tf, np):
 
     v, z = tf.scan(step, x, initializer=(tf.constant(0.0), tf.constant(0.0)))
     return values(tf, {"v": v, "z": z, "dw": tf.gradients(tf.reduce_sum(z), w)[0]})
+
+
+def growing(tf, x, start, steps):
+    """A loop whose variable has one more row after each run, made of all that were there."""
+
+    def body(i, rows):
+        row = tf.reduce_sum(tf.tanh(rows) * x, 0, keepdims=True) + x
+        return i + 1, tf.concat([rows * rows, row], 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, 2])]
+    return tf.while_loop(
+        lambda i, _: tf.less(i, steps), body, [tf.constant(0), start], shape_invariants=shapes
+    )[1]
+
+
+def case_a_loop_whose_variable_grows(tf, np):
+    x, start = tf.constant([[0.5, -1.0]]), tf.constant([[1.0, 2.0]])
+    y = growing(tf, x, start, 3)
+    dx, dstart = tf.gradients(y, [x, start])
+    return values(tf, {"y": y, "dx": dx, "dstart": dstart})
+
+
+def case_a_loop_whose_variable_grows_and_never_runs(tf, np):
+    x, start = tf.constant([[0.5, -1.0]]), tf.constant([[1.0, 2.0]])
+    y = growing(tf, x, start, 0)
+    return values(tf, {"y": y, "dstart": tf.gradients(y, [start])[0]})
+
+
+def case_a_loop_whose_variable_takes_the_shape_of_another(tf, np):
+    x = tf.placeholder(tf.float32, [None])
+    i, v = tf.constant(0), tf.constant([2.0])
+    shapes = [i.get_shape(), tf.TensorShape([None])]
+    last = tf.while_loop(
+        lambda i, v: tf.less(i, 5), lambda i, v: [i + 1, x * v], [i, v], shape_invariants=shapes
+    )[1]
+    tensors = {"y": last, "dx": tf.gradients(last, x)[0], "dv": tf.gradients(last, v)[0]}
+    return [values(tf, tensors, {x: feed}) for feed in ([3.0], [1.0, 2.0])]

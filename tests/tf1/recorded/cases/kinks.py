@@ -210,3 +210,10 @@ def case_repeated_rows_add_up(tf, np):
             "gather_nd": tf.convert_to_tensor(tf.gradients(pieces * [1.0, 2.0, 3.0], x)[0]),
         },
     )
+
+
+def case_no_nan_comes_from_a_path_without_a_gradient(tf, np):
+    labels, p = tf.constant([1.0, 0.0]), tf.constant([-2.0, 3.0])
+    loss = tf.losses.log_loss(labels, p)
+    first = tf.gradients(loss, [labels, p])
+    return values(tf, {"second": tf.gradients(first, labels)[0]})
