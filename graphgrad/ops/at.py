@@ -38,16 +38,20 @@ from .indexing import AT as AN_ARRAY
 from .indexing import (
     KIND_ORDER,
     AddAt,
+    Indexed,
     as_index,
     batched_key,
     check_integers,
     filled_key,
     getitem,
     is_basic,
-    normal_key,
+    is_mask,
     picked_shape,
+    places_at,
+    read_at,
     reader_of,
     take,
+    updated_at,
     zeros_of,
 )
 from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, logical_or, where
@@ -322,13 +326,12 @@ class AtIndex:
     (array([8., 2., 9.]), array([3., 2., 4.]))
     """
 
-    __slots__ = ("_indices", "_key", "_parts", "_x")
+    __slots__ = ("_parts", "_places", "_x")
 
     def __init__(self, x: Tensor, key: Any) -> None:
         self._x = x
         self._parts = key if type(key) is tuple else (key,)
-        self._key: Key | None = None
-        self._indices: list[Tensor] = []
+        self._places: Indexed | None = None
 
     def __repr__(self) -> str:
         return f"gg.at({self._x!r})[{', '.join(map(repr, self._parts))}]"
@@ -393,10 +396,9 @@ class AtIndex:
         x = self._x
         if len(self._parts) == 1 and _is_computed_mask(self._parts[0]):
             return _where_masked(kind, x, self._parts[0], values)
-        if self._key is None:
-            self._key, self._indices = normal_key(x, self._parts)
-        updates = _for_places(values, x, self._key, self._indices)
-        return apply(kind(self._key), x, updates, *self._indices)
+        if self._places is None:
+            self._places = places_at(x, self._parts)
+        return updated_at(self._places, kind, _for_places(values, x, self._places))
 
 
 def at(x: TensorLike) -> At:
@@ -427,7 +429,7 @@ def at(x: TensorLike) -> At:
     return At(as_tensor(x))
 
 
-def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tensor]) -> Tensor:
+def _for_places(values: TensorLike, x: Tensor, places: Indexed) -> Tensor:
     """Values in the dtype of x and the shape of x[key]."""
     given = values.dtype if isinstance(values, Tensor) else np.asarray(values).dtype
     if (
@@ -439,13 +441,13 @@ def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tenso
             "them first."
         )
     updates = like(values, x)
-    shape = picked_shape(x.type, key, [i.shape for i in indices])
+    shape = places.shape
     if updates.shape == shape and None not in shape:
         return updates
     lengths = tuple([d for d in shape if isinstance(d, int)])
     if len(lengths) == len(shape):
         return broadcast_to(updates, lengths)
-    return broadcast_like(updates, apply(reader_of(key), x, *indices) if key else x)
+    return broadcast_like(updates, read_at(places))
 
 
 def _is_computed_mask(part: Any) -> bool:
@@ -461,7 +463,7 @@ def _where_masked(kind: Any, x: Tensor, mask: Tensor, values: TensorLike) -> Ten
             f"with a computed mask of {mask.type!r} values have at most the {max(rest, 0)} axes of "
             f"x: {x.type!r} beside the mask, got {given}; use gg.where(mask, new, x)"
         )
-    updates = _for_places(values, x, (), ())
+    updates = _for_places(values, x, places_at(x, ()))
     make: dict[Any, Any] = {
         SetAt: lambda: updates,
         AddAt: lambda: add(x, updates),
@@ -490,7 +492,7 @@ def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], li
     """The parts of a key with indices that are in bounds, and where they were so before."""
     parts = [p if is_basic(p) else as_index(p) for p in items]
     counted = [p for p in parts if p is not None and p is not Ellipsis]
-    if any(isinstance(p, np.ndarray) and kind_of(p.dtype) == "b" for p in counted):
+    if any(map(is_mask, counted)):
         raise DTypeError("a mask is never out of bounds; leave mode away")
     axis, inside = 0, []
     for i, part in enumerate(parts):
@@ -524,10 +526,7 @@ def _filled_outside(
     held = inside[0]
     for other in inside[1:]:
         held = logical_and(held, other)
-    full, _ = normal_key(x, tuple(parts))
-    arrays = [i for i, item in enumerate(full) if item == AN_ARRAY or type(item) is int]
-    together = arrays[-1] - arrays[0] == len(arrays) - 1
-    behind = found.ndim - held.ndim - (arrays[0] if together else 0)
+    behind = found.ndim - held.ndim - places_at(x, tuple(parts)).start
     held = expand_dims(held, tuple(range(held.ndim, held.ndim + behind))) if behind else held
     return where(held, found, like(fill_value, found))
 
