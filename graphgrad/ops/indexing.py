@@ -517,10 +517,11 @@ def as_index(part: Any) -> Any:
 
 def _check_constants(x: TensorType, key: Key, indices: list[Tensor]) -> None:
     """ShapeError for a constant out of bounds; as in NumPy, not of arrays that pick nothing."""
-    nothing = bool(indices) and 0 in broadcast([i.shape for i in indices])
+    picked = broadcast([i.shape for i in indices]) if indices else ()
+    some = all(isinstance(d, int) and d > 0 for d in picked)
     axes = [item for item in key if item is not None]
     for axis, index in zip([a for a, item in enumerate(axes) if item == AT], indices, strict=True):
-        if isinstance(index.node.op, Constant) and not (nothing and index.shape):
+        if isinstance(index.node.op, Constant) and (some or not index.shape):
             _check_bounds(x, axis, index.node.op.value)
 
 
