@@ -58,11 +58,19 @@ from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, log
 from .onnx_places import places_of, scattered
 from .powers import power
 from .reductions import size_over
-from .shaping import broadcast_like, broadcast_to, expand_dims, moveaxis
+from .shaping import (
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    flatten,
+    moveaxis,
+    normal_axis,
+    reshape_like,
+)
 from .slicing import FULL, Key
 from .updates import extreme_at, set_at, times_at, winners
 
-__all__ = ["At", "AtIndex", "at", "dynamic_slice", "dynamic_update_slice"]
+__all__ = ["At", "AtIndex", "at", "dynamic_slice", "dynamic_update_slice", "put_along_axis"]
 
 
 # --- ops ---------------------------------------------------------------------------------------
@@ -427,6 +435,48 @@ def at(x: TensorLike) -> At:
            [3., 0.]])
     """
     return At(as_tensor(x))
+
+
+def put_along_axis(
+    x: TensorLike, indices: TensorLike, values: TensorLike, axis: int | None = -1
+) -> Tensor:
+    """x with values put in where take_along_axis reads, as a new tensor: tensors never change.
+
+    Parameters:
+        x: at least one axis, any dtype.
+        indices: integers from -N to N - 1, of the rank of x; lengths of 1 beside the axis are
+            broadcast.
+        values: cast to the dtype of x and broadcast to the shape of indices.
+        axis: an axis of length N; None: x is flattened for it, and has its shape again after.
+
+    Returns: same shape and dtype as x. Of indices named twice the last counts.
+
+    Raises: ShapeError where the ranks differ, something does not broadcast, there is no such axis,
+        or lengths beside the axis are unknown; DTypeError for indices that are no integers, and
+        for values of a kind that x cannot hold. A run raises IndexError for an index that is out
+        of bounds.
+
+    Gradient: dx = dy but zero at the indices, dvalues = dy at the indices.
+
+    Source: numpy.put_along_axis, which writes into x.
+
+    >>> gg.evaluate(gg.put_along_axis([[1, 2], [3, 4]], [[1], [0]], 9, axis=1))
+    array([[1, 9],
+           [9, 4]])
+    """
+    x, indices = as_tensor(x), as_tensor(indices)
+    if axis is None:
+        return reshape_like(put_along_axis(flatten(x), indices, values, 0), x)
+    axis = normal_axis(axis, x.ndim)
+    beside = [d for i, d in enumerate(x.shape) if i != axis]
+    if x.ndim != indices.ndim or not all(isinstance(d, int) for d in beside):
+        raise ShapeError(
+            f"put_along_axis takes indices of the rank of x, and known lengths beside axis {axis}, "
+            f"got {x.type!r} with {indices.type!r}"
+        )
+    key: list[Any] = list(np.ogrid[tuple([slice(d) for d in x.shape])])
+    key[axis] = indices
+    return at(x)[tuple(key)].set(values)
 
 
 def _for_places(values: TensorLike, x: Tensor, places: Indexed) -> Tensor:

@@ -9,8 +9,10 @@ from .arithmetic import multiply
 from .base import (
     NO_GRAD,
     Any,
+    DTypeError,
     Gradients,
     Node,
+    OnesLike,
     Onnx,
     Op,
     Samples,
@@ -21,15 +23,19 @@ from .base import (
     apply,
     as_tensor,
     cast,
+    is_floating,
     kind_of,
     np,
+    promoted,
     wants,
 )
+from .exponential import LOGADDEXP, exp
+from .logic import equal, where
 from .onnx_loops import along, filled_beside
 from .padding import Pad
 from .shaping import flatten, normal_axis
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp", "cumulative_prod", "cumulative_sum"]
 
 
 class Cumulative(Op, abstract=True):
@@ -49,7 +55,7 @@ class Cumulative(Op, abstract=True):
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
         return (x,)
 
-    def run(self, xp: Any, x: Any, accumulate: Any, neutral: int) -> Any:
+    def run(self, xp: Any, x: Any, accumulate: Any, neutral: float) -> Any:
         """The value, by the accumulation of the array namespace."""
         if self.exclusive:
             x = _shifted(xp, x, self.axis, -1 if self.reverse else 1, neutral)
@@ -120,6 +126,63 @@ class CumProd(Cumulative):
         yield from super().samples(rng)
         yield cls(0), [np.array([2.0, 0.0, 3.0, 0.0, 5.0])]
         yield cls(0, True, True), [np.array([2.0, 0.0, 3.0])]
+
+
+class CumLogSumExp(Cumulative):
+    """y[k] = log(exp(x[0]) + ... + exp(x[k])) along an axis, without overflow.
+
+    dx[k] = exp(x[k] - y[k]) * h[k] with h[k] = dy[k] + exp(y[k] - y[k + 1]) * h[k + 1]: no exponent
+    is above 0. -inf over nothing, or where all of x are -inf so far; the gradient there is 0.
+    """
+
+    view = True
+
+    def infer(self, x: TensorType) -> Types:
+        if not is_floating(x.dtype):
+            raise DTypeError(f"CumLogSumExp takes real floating operands, got {x!r}")
+        return super().infer(x)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+
+        def accumulate(x: Any, axis: int, dtype: Any) -> Any:
+            """In log2(n) steps that each double the reach."""
+            reach = 1
+            while reach < x.shape[axis]:
+                x = xp.logaddexp(x, _shifted(xp, x, axis, reach, -np.inf))
+                reach *= 2
+            return x
+
+        return self.run(xp, x, accumulate, -np.inf)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+
+        def step(to: Any, so_far: Any, row: Any) -> Any:
+            made = to.apply(LOGADDEXP, so_far, row)
+            return made, so_far if self.exclusive else made
+
+        first = filled_beside(to, x, self.axis, -np.inf)
+        return along(to, step, first, (x,), self.axis, self.reverse)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        step = -1 if self.reverse else 1
+        last = equal(apply(Shift(self.axis, -step), apply(OnesLike(), y)), 0)
+        after = where(last, y, apply(Shift(self.axis, -step), y))
+        arrived = apply(Recurrence(self.axis, not self.reverse), dy, _exp_of_gap(y, after))
+        if not self.exclusive:
+            return (multiply(_exp_of_gap(x, y), arrived),)
+        before = apply(Shift(self.axis, step), x)
+        return (apply(Shift(self.axis, -step), multiply(_exp_of_gap(before, y), arrived)),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Four for each element of x."""
+        return 4 * elements(inputs[0])
+
+
+def _exp_of_gap(x: Tensor, y: Tensor) -> Tensor:
+    """exp(x - y), 0 where y is -inf."""
+    nothing = equal(y, -np.inf)
+    return where(nothing, 0, exp(where(nothing, 0, x) - where(nothing, 0, y)))
 
 
 class Shift(Op):
@@ -231,7 +294,7 @@ def _cut(x: Any, axis: int, *ends: int | None) -> Any:
     return x[(slice(None),) * axis + (slice(*ends),)]
 
 
-def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
+def _shifted(xp: Any, x: Any, axis: int, by: int, fill: float) -> Any:
     """x moved by places along an axis, with fill where nothing came from."""
     edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
     parts, start = ([edge, x], 0) if by > 0 else ([x, edge], -by)
@@ -341,6 +404,34 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor
     """
     x = as_tensor(x)
     return cumulative_prod(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def cumulative_logsumexp(
+    x: TensorLike, axis: int | None = None, *, exclusive: bool = False, reverse: bool = False
+) -> Tensor:
+    """Running log(sum(exp(x))) along an axis, without overflow.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, or None for the flattened x.
+        exclusive: whether y[k] is made of what is before x[k] alone: the first is -inf.
+        reverse: whether to begin at the last element.
+
+    Returns: y, of the shape of x, or of the flattened x; -inf where all of x are -inf so far.
+
+    Raises: ShapeError if x has no such axis; DTypeError for complex x.
+
+    Gradient: dx[k] = the sum of dy[j] * exp(x[k] - y[j]) over j >= k; 0 where y[j] is -inf.
+
+    Source: tf.math.cumulative_logsumexp; jax.lax.cumlogsumexp.
+
+    >>> gg.evaluate(gg.cumulative_logsumexp([999.0, 999.0, 1000.0])).round(4)
+    array([ 999.    ,  999.6931, 1000.5514])
+    """
+    (x,) = promoted(x, floating=True)
+    x = flatten(x) if axis is None else x
+    axis = normal_axis(0 if axis is None else axis, x.ndim)
+    return apply(CumLogSumExp(axis, truth("reverse", reverse), truth("exclusive", exclusive)), x)
 
 
 def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]:
