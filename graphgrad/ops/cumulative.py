@@ -55,7 +55,7 @@ class Cumulative(Op, abstract=True):
             raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
         return (x,)
 
-    def run(self, xp: Any, x: Any, accumulate: Any, neutral: float) -> Any:
+    def run(self, xp: Any, x: Any, accumulate: Any, neutral: int) -> Any:
         """The value, by the accumulation of the array namespace."""
         if self.exclusive:
             x = _shifted(xp, x, self.axis, -1 if self.reverse else 1, neutral)
@@ -128,55 +128,67 @@ class CumProd(Cumulative):
         yield cls(0, True, True), [np.array([2.0, 0.0, 3.0])]
 
 
-class CumLogSumExp(Cumulative):
+class CumLogSumExp(Op):
     """y[k] = log(exp(x[0]) + ... + exp(x[k])) along an axis, without overflow.
 
+    reverse  from x[k] to the last instead
+
     dx[k] = exp(x[k] - y[k]) * h[k] with h[k] = dy[k] + exp(y[k] - y[k + 1]) * h[k + 1]: no exponent
-    is above 0. -inf over nothing, or where all of x are -inf so far; the gradient there is 0.
+    is above 0. -inf where all of x are -inf so far; the gradient there is 0.
     """
 
+    axis: int
+    reverse: bool = False
     view = True
+    axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
         if not is_floating(x.dtype):
             raise DTypeError(f"CumLogSumExp takes real floating operands, got {x!r}")
-        return super().infer(x)
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
+        return (x,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-
-        def accumulate(x: Any, axis: int, dtype: Any) -> Any:
-            """In log2(n) steps that each double the reach."""
-            reach = 1
-            while reach < x.shape[axis]:
-                x = xp.logaddexp(x, _shifted(xp, x, axis, reach, -np.inf))
-                reach *= 2
-            return x
-
-        return self.run(xp, x, accumulate, -np.inf)
+        """In log2(n) steps that each double the reach."""
+        reach = 1
+        while reach < x.shape[self.axis]:
+            by = -reach if self.reverse else reach
+            x = xp.logaddexp(x, _shifted(xp, x, self.axis, by, -np.inf))
+            reach *= 2
+        return x
 
     def to_onnx(self, to: Any, x: Any) -> Any:
 
         def step(to: Any, so_far: Any, row: Any) -> Any:
             made = to.apply(LOGADDEXP, so_far, row)
-            return made, so_far if self.exclusive else made
+            return made, made
 
         first = filled_beside(to, x, self.axis, -np.inf)
         return along(to, step, first, (x,), self.axis, self.reverse)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,), (y,) = node.inputs, node.outputs
-        step = -1 if self.reverse else 1
-        last = equal(apply(Shift(self.axis, -step), apply(OnesLike(), y)), 0)
-        after = where(last, y, apply(Shift(self.axis, -step), y))
+        after = _moved(y, self.axis, 1 if self.reverse else -1, y)
         arrived = apply(Recurrence(self.axis, not self.reverse), dy, _exp_of_gap(y, after))
-        if not self.exclusive:
-            return (multiply(_exp_of_gap(x, y), arrived),)
-        before = apply(Shift(self.axis, step), x)
-        return (apply(Shift(self.axis, -step), multiply(_exp_of_gap(before, y), arrived)),)
+        return (multiply(_exp_of_gap(x, y), arrived),)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Four for each element of x."""
         return 4 * elements(inputs[0])
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(4,))]
+        yield cls(1, True), [rng.normal(size=(2, 3))]
+        yield cls(0), [rng.normal(size=(3, 2)).astype("float32")]
+        yield cls(1), [rng.normal(size=(2, 0))]
+
+
+def _moved(x: Tensor, axis: int, by: int, fill: TensorLike) -> Tensor:
+    """x moved by places along an axis, with fill where nothing came from."""
+    filled = equal(apply(Shift(axis, by), apply(OnesLike(), x)), 0)
+    return where(filled, fill, apply(Shift(axis, by), x))
 
 
 def _exp_of_gap(x: Tensor, y: Tensor) -> Tensor:
@@ -431,7 +443,9 @@ def cumulative_logsumexp(
     (x,) = promoted(x, floating=True)
     x = flatten(x) if axis is None else x
     axis = normal_axis(0 if axis is None else axis, x.ndim)
-    return apply(CumLogSumExp(axis, truth("reverse", reverse), truth("exclusive", exclusive)), x)
+    if truth("exclusive", exclusive):
+        x = _moved(x, axis, -1 if truth("reverse", reverse) else 1, -np.inf)
+    return apply(CumLogSumExp(axis, truth("reverse", reverse)), x)
 
 
 def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]:

@@ -201,6 +201,11 @@ def test_running_logsumexp_of_all_shapes_and_dtypes():
         same(lambda x: gg.cumulative_logsumexp(x, axis), lambda x: numpys(x, axis), X)  # noqa: B023
     for x in (X.astype("float32"), np.zeros((0, 2)), np.zeros((2, 0)), np.ones((1, 1))):
         same(lambda x: gg.cumulative_logsumexp(x, 1), lambda x: numpys(x, 1), x)
+        same(
+            lambda x: gg.cumulative_logsumexp(x, 1, exclusive=True, reverse=True)[:, :-1],
+            lambda x: numpys(x[:, :0:-1], 1)[:, ::-1],
+            x,
+        )
     same(gg.cumulative_logsumexp, lambda x: numpys(x.astype(float), 0), np.array([3, 1, 2]))
     weights = np.cos(np.arange(12)).reshape(3, 4)
     fn = lambda x: gg.cumulative_logsumexp(x, 0, exclusive=True)[1:]  # noqa: E731
