@@ -94,9 +94,20 @@ from .ir.state import State
 from .ir.variables import Variables
 from .ir.version import __version__ as __version__
 from .ops import methods as _methods
+from .ops.aliases import (
+    amax,
+    amin,
+    around,
+    array,
+    bitwise_not,
+    copy,
+    invert,
+    left_shift,
+    right_shift,
+)
 from .ops.angles import angle, deg2rad, degrees, rad2deg, radians
 from .ops.arithmetic import add, divide, multiply, negative, positive, subtract, true_divide
-from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice
+from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice, put_along_axis
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
 from .ops.bits import packbits, unpackbits
 from .ops.borders import pad
@@ -124,7 +135,13 @@ from .ops.creation import (
     zeros,
     zeros_like,
 )
-from .ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
+from .ops.cumulative import (
+    cumprod,
+    cumsum,
+    cumulative_logsumexp,
+    cumulative_prod,
+    cumulative_sum,
+)
 from .ops.diagonal import diagonal, trace
 from .ops.differences import diff
 from .ops.dtypes import (
@@ -341,6 +358,7 @@ from .ops.sources import (
     variable,
     zero_gradient,
 )
+from .ops.special.bessel import i0
 from .ops.stacking import (
     append,
     array_split,
@@ -348,6 +366,7 @@ from .ops.stacking import (
     atleast_2d,
     atleast_3d,
     block,
+    block_diag,
     column_stack,
     delete,
     dsplit,
@@ -456,33 +475,35 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "int32", "int64", "isdtype", "nan", "newaxis", "pi", "promote_types", "result_type", "uint8",
     "uint16", "uint32", "uint64",
     # tensors without inputs, and state
-    "arange", "asarray", "assign", "bartlett", "blackman", "constant", "empty", "empty_like", "eye",
-    "from_dlpack", "full", "full_like", "hamming", "hanning", "kaiser", "linspace", "meshgrid",
-    "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
+    "arange", "array", "asarray", "assign", "bartlett", "blackman", "constant", "copy", "empty",
+    "empty_like", "eye", "from_dlpack", "full", "full_like", "hamming", "hanning", "kaiser",
+    "linspace", "meshgrid", "ones", "ones_like", "placeholder", "variable", "zeros", "zeros_like",
     # element by element
-    "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "cast", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh",
-    "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater", "greater_equal",
-    "heaviside", "hypot", "identity", "imag", "isclose", "isfinite", "isinf", "isnan", "lcm",
-    "ldexp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
-    "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "packbits", "positive", "power",
-    "rad2deg", "radians", "real", "reciprocal", "remainder", "rint", "sign", "signbit", "sin",
-    "sinc", "sinh", "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc",
-    "unpackbits", "where",
+    "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "cast", "cbrt", "ceil", "clip", "conj", "conjugate",
+    "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1",
+    "fabs", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd",
+    "greater", "greater_equal", "heaviside", "hypot", "i0", "identity", "imag", "invert", "isclose",
+    "isfinite", "isinf", "isnan", "lcm", "ldexp", "left_shift", "less", "less_equal", "log",
+    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative",
+    "nextafter", "not_equal", "packbits", "positive", "power", "rad2deg", "radians", "real",
+    "reciprocal", "remainder", "right_shift", "rint", "sign", "signbit", "sin", "sinc", "sinh",
+    "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "unpackbits",
+    "where",
     # reductions, statistics, signals and sorting
-    "allclose", "argmax", "argmin", "argpartition", "argsort", "array_equal", "array_equiv",
-    "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cummax",
-    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "digitize",
-    "ediff1d", "gradient", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
-    "interp", "logsumexp", "mean", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
-    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
-    "nansum", "nanvar", "partition", "percentile", "poly", "polyadd", "polyder", "polydiv",
-    "polyfit", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "quantile", "roots",
-    "sort", "sort_complex", "std", "topk", "trapezoid", "unwrap", "var",
+    "allclose", "amax", "amin", "argmax", "argmin", "argpartition", "argsort", "array_equal",
+    "array_equiv", "average", "bincount", "convolve", "corrcoef", "correlate", "count_nonzero",
+    "cov", "cummax", "cummin", "cumprod", "cumsum", "cumulative_logsumexp", "cumulative_prod",
+    "cumulative_sum", "diff", "digitize", "ediff1d", "gradient", "histogram", "histogram2d",
+    "histogram_bin_edges", "histogramdd", "interp", "logsumexp", "mean", "median", "nanargmax",
+    "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "partition",
+    "percentile", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul",
+    "polysub", "polyval", "prod", "ptp", "quantile", "roots", "sort", "sort_complex", "std", "topk",
+    "trapezoid", "unwrap", "var",
     # places and sets
     "UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "argwhere", "compress",
     "extract", "flatnonzero", "intersect1d", "isin", "lexsort", "nonzero", "searchsorted",
@@ -493,18 +514,18 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "vdot", "vecdot", "vecmat",
     # shapes and indices
     "At", "AtIndex", "add_at", "append", "apply_over_axes", "array_split", "at", "atleast_1d",
-    "atleast_2d", "atleast_3d", "block", "broadcast_arrays", "broadcast_like", "broadcast_to",
-    "choose", "column_stack", "concat", "concatenate", "delete", "diag", "diag_indices",
-    "diag_indices_from", "diagflat", "diagonal", "dsplit", "dstack", "dynamic_slice",
-    "dynamic_update_slice", "expand_dims", "flatten", "flip", "fliplr", "flipud", "fromfunction",
-    "geomspace", "getitem", "hsplit", "hstack", "indices", "insert", "iscomplex", "iscomplexobj",
-    "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "kron", "logspace", "mask_indices",
-    "matrix_transpose", "moveaxis", "ndim", "one_hot", "pad", "permute_dims", "piecewise", "ravel",
-    "ravel_multi_index", "repeat", "reshape", "reshape_like", "resize", "roll", "rollaxis",
-    "rot90", "scatter_add", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take",
-    "take_along_axis", "tile", "trace", "transpose", "tri", "tril", "tril_indices",
-    "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "unstack",
-    "vander", "vsplit", "vstack", "where_first",
+    "atleast_2d", "atleast_3d", "block", "block_diag", "broadcast_arrays", "broadcast_like",
+    "broadcast_to", "choose", "column_stack", "concat", "concatenate", "delete", "diag",
+    "diag_indices", "diag_indices_from", "diagflat", "diagonal", "dsplit", "dstack",
+    "dynamic_slice", "dynamic_update_slice", "expand_dims", "flatten", "flip", "fliplr", "flipud",
+    "fromfunction", "geomspace", "getitem", "hsplit", "hstack", "indices", "insert", "iscomplex",
+    "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "kron", "logspace",
+    "mask_indices", "matrix_transpose", "moveaxis", "ndim", "one_hot", "pad", "permute_dims",
+    "piecewise", "put_along_axis", "ravel", "ravel_multi_index", "repeat", "reshape",
+    "reshape_like", "resize", "roll", "rollaxis", "rot90", "scatter_add", "shape", "size", "split",
+    "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace", "transpose", "tri",
+    "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
+    "unravel_index", "unstack", "vander", "vsplit", "vstack", "where_first",
     # control flow, and functions from outside
     "associative_scan", "cond", "fori_loop", "py_function", "scan", "switch", "while_loop",
 ]

@@ -148,7 +148,7 @@ ROWS = (
     ("linalg.svdvals(x)", "x=[[0, 0], [0, 0]]", "linalg.svd(x, False, False)", "=", "="),
     ("linalg.svd(x)[0]", "x=[[1, 0], [0, 1]]", "linalg.svd(x)[1]", "=", "="),
     ("linalg.cholesky(x)", "x=[[1, 1], [1, 1]]", "=", "=", "="),
-    ("linalg.qr(x)[1]", "x=[[1, 1], [1, 1]]", "=", "=", "="),
+    ("linalg.qr(x)[1]", "x=[[1, 2], [0, 0]]", "=", "=", "="),  # singular whatever LAPACK rounds
     ("linalg.solve(x, eye(2))", "x=[[1, 2], [2, 4]]", "", "linalg.solve(x, eye(2).double())", "="),
 )  # fmt: skip
 

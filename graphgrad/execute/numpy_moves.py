@@ -144,7 +144,7 @@ def _gather(node: Node, threads: int) -> Kernel:
 
     def run(x: Any, indices: Any, out: Any) -> None:
         if indices.size and not (-length <= indices.min() and indices.max() < length):
-            np.take(x, indices, axis)  # raises what it raises
+            x[(*(slice(None),) * axis, indices)]  # raises; np.take does not where x is empty
         np.take(x, indices, axis, out, "wrap")
 
     return run

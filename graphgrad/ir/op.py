@@ -87,6 +87,7 @@ class Op:
     relevance   how its inputs share relevance: "moved" with the elements, which all are elements
                 of an input or constants; "passed" on by what is zero at zero, or an established
                 activation; by the first order of a "taylor" series; else as linear maps do
+    of_format   it is about the format of its numbers: of bfloat16 it is not computed in float32
     flop_free   takes no floating point operations: makes, moves or converts data
     onnx        the operator of ONNX that it is, with attributes to and from there; what is not one
                 operator with the same meaning writes `to_onnx` and `from_onnx`
@@ -138,6 +139,7 @@ class Op:
     singular: ClassVar[int | None] = None
     guards: ClassVar[bool] = False
     relevance: ClassVar[str | None] = None
+    of_format: ClassVar[bool] = False
     flop_free: ClassVar[bool] = False
     revision: ClassVar[int] = 1
     sharding: ClassVar[Any] = None

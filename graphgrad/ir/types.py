@@ -260,5 +260,5 @@ def small_float(operands: Sequence[Any]) -> DType:
     dtype = result_dtype(operands)
     if is_inexact(dtype):
         return dtype
-    held = [o for o in operands if type(o) not in _weak] or [dtype]
+    held = [o for o in operands if type(o) not in _weak and kind_of(o) != "b"] or [dtype]
     return as_dtype(reduce(np.promote_types, held, np.dtype(np.float16)))

@@ -40,6 +40,7 @@ from .indexing import AT as AN_ARRAY
 from .indexing import (
     KIND_ORDER,
     AddAt,
+    Indexed,
     Places,
     as_index,
     as_places,
@@ -49,21 +50,32 @@ from .indexing import (
     getitem,
     indexed,
     is_basic,
-    normal_key,
+    is_mask,
     picked_shape,
+    places_at,
+    read_at,
     reader_of,
     take,
+    updated_at,
     zeros_of,
 )
 from .logic import WHERE, Equal, NotEqual, greater_equal, less, logical_and, logical_or, where
 from .onnx_places import places_of, scattered
 from .powers import power
 from .reductions import size_over
-from .shaping import broadcast_like, broadcast_to, expand_dims, moveaxis
+from .shaping import (
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    flatten,
+    moveaxis,
+    normal_axis,
+    reshape_like,
+)
 from .slicing import FULL, Key
 from .updates import extreme_at, set_at, times_at, winners
 
-__all__ = ["At", "AtIndex", "at", "dynamic_slice", "dynamic_update_slice"]
+__all__ = ["At", "AtIndex", "at", "dynamic_slice", "dynamic_update_slice", "put_along_axis"]
 
 
 # --- ops ---------------------------------------------------------------------------------------
@@ -339,13 +351,12 @@ class AtIndex:
     (array([8., 2., 9.]), array([3., 2., 4.]))
     """
 
-    __slots__ = ("_indices", "_key", "_parts", "_x")
+    __slots__ = ("_parts", "_places", "_x")
 
     def __init__(self, x: Tensor, key: Any) -> None:
         self._x = x
         self._parts = key if type(key) is tuple else (key,)
-        self._key: Key | None = None
-        self._indices: list[Tensor] = []
+        self._places: Indexed | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
         known = [n for n in vars(AtIndex) if not n.startswith("_")]
@@ -415,10 +426,9 @@ class AtIndex:
         x = self._x
         if len(self._parts) == 1 and _is_computed_mask(self._parts[0]):
             return _where_masked(kind, x, self._parts[0], values)
-        if self._key is None:
-            self._key, self._indices = normal_key(x, self._parts)
-        updates = _for_places(values, x, self._key, self._indices)
-        return apply(kind(self._key), x, updates, *self._indices)
+        if self._places is None:
+            self._places = places_at(x, self._parts)
+        return updated_at(self._places, kind, _for_places(values, x, self._places))
 
 
 def at(x: TensorLike) -> At:
@@ -449,7 +459,49 @@ def at(x: TensorLike) -> At:
     return At(as_tensor(x))
 
 
-def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tensor]) -> Tensor:
+def put_along_axis(
+    x: TensorLike, indices: TensorLike, values: TensorLike, axis: int | None = -1
+) -> Tensor:
+    """x with values put in where take_along_axis reads, as a new tensor: tensors never change.
+
+    Parameters:
+        x: at least one axis, any dtype.
+        indices: integers from -N to N - 1, of the rank of x; lengths of 1 beside the axis are
+            broadcast.
+        values: cast to the dtype of x and broadcast to the shape of indices.
+        axis: an axis of length N; None: x is flattened for it, and has its shape again after.
+
+    Returns: same shape and dtype as x. Of indices named twice the last counts.
+
+    Raises: ShapeError where the ranks differ, something does not broadcast, there is no such axis,
+        or lengths beside the axis are unknown; DTypeError for indices that are no integers, and
+        for values of a kind that x cannot hold. A run raises IndexError for an index that is out
+        of bounds.
+
+    Gradient: dx = dy but zero at the indices, dvalues = dy at the indices.
+
+    Source: numpy.put_along_axis, which writes into x.
+
+    >>> gg.evaluate(gg.put_along_axis([[1, 2], [3, 4]], [[1], [0]], 9, axis=1))
+    array([[1, 9],
+           [9, 4]])
+    """
+    x, indices = as_tensor(x), as_tensor(indices)
+    if axis is None:
+        return reshape_like(put_along_axis(flatten(x), indices, values, 0), x)
+    axis = normal_axis(axis, x.ndim)
+    beside = [d for i, d in enumerate(x.shape) if i != axis]
+    if x.ndim != indices.ndim or not all(isinstance(d, int) for d in beside):
+        raise ShapeError(
+            f"put_along_axis takes indices of the rank of x, and known lengths beside axis {axis}, "
+            f"got {x.type!r} with {indices.type!r}"
+        )
+    key: list[Any] = list(np.ogrid[tuple([slice(d) for d in x.shape])])
+    key[axis] = indices
+    return at(x)[tuple(key)].set(values)
+
+
+def _for_places(values: TensorLike, x: Tensor, places: Indexed) -> Tensor:
     """Values in the dtype of x and the shape of x[key]."""
     given = values.dtype if isinstance(values, Tensor) else np.asarray(values).dtype
     if (
@@ -461,13 +513,13 @@ def _for_places(values: TensorLike, x: Tensor, key: Key, indices: Sequence[Tenso
             "them first."
         )
     updates = like(values, x)
-    shape = picked_shape(x.type, key, [i.shape for i in indices])
+    shape = places.shape
     if updates.shape == shape and None not in shape:
         return updates
     lengths = tuple([d for d in shape if isinstance(d, int)])
     if len(lengths) == len(shape):
         return broadcast_to(updates, lengths)
-    return broadcast_like(updates, apply(reader_of(key), x, *indices) if key else x)
+    return broadcast_like(updates, read_at(places))
 
 
 def _is_computed_mask(part: Any) -> bool:
@@ -483,7 +535,7 @@ def _where_masked(kind: Any, x: Tensor, mask: Tensor, values: TensorLike) -> Ten
             f"with a computed mask of {mask.type!r} values have at most the {max(rest, 0)} axes of "
             f"x: {x.type!r} beside the mask, got {given}; use gg.where(mask, new, x)"
         )
-    updates = _for_places(values, x, (), ())
+    updates = _for_places(values, x, places_at(x, ()))
     make: dict[Any, Any] = {
         SetAt: lambda: updates,
         AddAt: lambda: add(x, updates),
@@ -512,7 +564,7 @@ def _within(x: Tensor, items: tuple[Any, ...], mode: str) -> tuple[list[Any], li
     """The parts of a key with indices that are in bounds, and where they were so before."""
     parts = [p if is_basic(p) else as_index(p) for p in items]
     counted = [p for p in parts if p is not None and p is not Ellipsis]
-    if any(isinstance(p, np.ndarray) and kind_of(p.dtype) == "b" for p in counted):
+    if any(map(is_mask, counted)):
         raise DTypeError("a mask is never out of bounds; leave mode away")
     axis, inside = 0, []
     for i, part in enumerate(parts):
@@ -547,10 +599,7 @@ def _filled_outside(
     held = inside[0]
     for other in inside[1:]:
         held = logical_and(held, other)
-    full, _ = normal_key(x, tuple(parts))
-    arrays = [i for i, item in enumerate(full) if item == AN_ARRAY or type(item) is int]
-    together = arrays[-1] - arrays[0] == len(arrays) - 1
-    behind = found.ndim - held.ndim - (arrays[0] if together else 0)
+    behind = found.ndim - held.ndim - places_at(x, tuple(parts)).start
     held = expand_dims(held, tuple(range(held.ndim, held.ndim + behind))) if behind else held
     return where(held, found, like(fill_value, found))
 

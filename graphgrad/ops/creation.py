@@ -77,6 +77,8 @@ def asarray(
 ) -> Tensor:
     """x as a tensor: itself, or a constant; cast if a dtype is given.
 
+    gg.array and gg.copy are the same function: tensors never change, so each is its own copy.
+
     Parameters:
         x: a tensor, a number, an array, nested lists of numbers, or of tensors of one shape, which
             are stacked and promoted.

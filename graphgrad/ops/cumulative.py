@@ -9,8 +9,10 @@ from .arithmetic import multiply
 from .base import (
     NO_GRAD,
     Any,
+    DTypeError,
     Gradients,
     Node,
+    OnesLike,
     Onnx,
     Op,
     Samples,
@@ -21,15 +23,19 @@ from .base import (
     apply,
     as_tensor,
     cast,
+    is_floating,
     kind_of,
     np,
+    promoted,
     wants,
 )
+from .exponential import LOGADDEXP, exp
+from .logic import equal, where
 from .onnx_loops import along, filled_beside
 from .padding import Pad
 from .shaping import flatten, normal_axis
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp", "cumulative_prod", "cumulative_sum"]
 
 
 class Cumulative(Op, abstract=True):
@@ -120,6 +126,75 @@ class CumProd(Cumulative):
         yield from super().samples(rng)
         yield cls(0), [np.array([2.0, 0.0, 3.0, 0.0, 5.0])]
         yield cls(0, True, True), [np.array([2.0, 0.0, 3.0])]
+
+
+class CumLogSumExp(Op):
+    """y[k] = log(exp(x[0]) + ... + exp(x[k])) along an axis, without overflow.
+
+    reverse  from x[k] to the last instead
+
+    dx[k] = exp(x[k] - y[k]) * h[k] with h[k] = dy[k] + exp(y[k] - y[k + 1]) * h[k + 1]: no exponent
+    is above 0. -inf where all of x are -inf so far; the gradient there is 0.
+    """
+
+    axis: int
+    reverse: bool = False
+    view = True
+    axis_attrs = ("axis",)
+
+    def infer(self, x: TensorType) -> Types:
+        if not is_floating(x.dtype):
+            raise DTypeError(f"CumLogSumExp takes real floating operands, got {x!r}")
+        if self.axis >= len(x.shape):
+            raise ShapeError(f"{self.type} along axis {self.axis} of {x!r}")
+        return (x,)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        """In log2(n) steps that each double the reach."""
+        reach = 1
+        while reach < x.shape[self.axis]:
+            by = -reach if self.reverse else reach
+            x = xp.logaddexp(x, _shifted(xp, x, self.axis, by, -np.inf))
+            reach *= 2
+        return x
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+
+        def step(to: Any, so_far: Any, row: Any) -> Any:
+            made = to.apply(LOGADDEXP, so_far, row)
+            return made, made
+
+        first = filled_beside(to, x, self.axis, -np.inf)
+        return along(to, step, first, (x,), self.axis, self.reverse)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        after = _moved(y, self.axis, 1 if self.reverse else -1, y)
+        arrived = apply(Recurrence(self.axis, not self.reverse), dy, _exp_of_gap(y, after))
+        return (multiply(_exp_of_gap(x, y), arrived),)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """Four for each element of x."""
+        return 4 * elements(inputs[0])
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0), [rng.normal(size=(4,))]
+        yield cls(1, True), [rng.normal(size=(2, 3))]
+        yield cls(0), [rng.normal(size=(3, 2)).astype("float32")]
+        yield cls(1), [rng.normal(size=(2, 0))]
+
+
+def _moved(x: Tensor, axis: int, by: int, fill: TensorLike) -> Tensor:
+    """x moved by places along an axis, with fill where nothing came from."""
+    filled = equal(apply(Shift(axis, by), apply(OnesLike(), x)), 0)
+    return where(filled, fill, apply(Shift(axis, by), x))
+
+
+def _exp_of_gap(x: Tensor, y: Tensor) -> Tensor:
+    """exp(x - y), 0 where y is -inf."""
+    nothing = equal(y, -np.inf)
+    return where(nothing, 0, exp(where(nothing, 0, x) - where(nothing, 0, y)))
 
 
 class Shift(Op):
@@ -231,7 +306,7 @@ def _cut(x: Any, axis: int, *ends: int | None) -> Any:
     return x[(slice(None),) * axis + (slice(*ends),)]
 
 
-def _shifted(xp: Any, x: Any, axis: int, by: int, fill: int) -> Any:
+def _shifted(xp: Any, x: Any, axis: int, by: int, fill: float) -> Any:
     """x moved by places along an axis, with fill where nothing came from."""
     edge = xp.full((*x.shape[:axis], abs(by), *x.shape[axis + 1 :]), fill, dtype=x.dtype)
     parts, start = ([edge, x], 0) if by > 0 else ([x, edge], -by)
@@ -341,6 +416,36 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor
     """
     x = as_tensor(x)
     return cumulative_prod(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def cumulative_logsumexp(
+    x: TensorLike, axis: int | None = None, *, exclusive: bool = False, reverse: bool = False
+) -> Tensor:
+    """Running log(sum(exp(x))) along an axis, without overflow.
+
+    Parameters:
+        x: any shape; floating, ints and bools become float64.
+        axis: an int, or None for the flattened x.
+        exclusive: whether y[k] is made of what is before x[k] alone: the first is -inf.
+        reverse: whether to begin at the last element.
+
+    Returns: y, of the shape of x, or of the flattened x; -inf where all of x are -inf so far.
+
+    Raises: ShapeError if x has no such axis; DTypeError for complex x.
+
+    Gradient: dx[k] = the sum of dy[j] * exp(x[k] - y[j]) over j >= k; 0 where y[j] is -inf.
+
+    Source: tf.math.cumulative_logsumexp; jax.lax.cumlogsumexp.
+
+    >>> gg.evaluate(gg.cumulative_logsumexp([999.0, 999.0, 1000.0])).round(4)
+    array([ 999.    ,  999.6931, 1000.5514])
+    """
+    (x,) = promoted(x, floating=True)
+    x = flatten(x) if axis is None else x
+    axis = normal_axis(0 if axis is None else axis, x.ndim)
+    if truth("exclusive", exclusive):
+        x = _moved(x, axis, -1 if truth("reverse", reverse) else 1, -np.inf)
+    return apply(CumLogSumExp(axis, truth("reverse", reverse)), x)
 
 
 def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]:

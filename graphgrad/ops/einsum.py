@@ -177,7 +177,7 @@ def contract(equation: str, *xs: Tensor) -> Tensor:
     return apply(Einsum(equation), *xs)
 
 
-def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
+def einsum(subscripts: Any, /, *operands: Any, optimize: Any = None) -> Tensor:
     """Sums of products by Einstein's convention, as np.einsum: "ij,jk->ik", "...i,i", "ii->i".
 
     A letter twice in one term is its diagonal; a missing "->" means the letters that occur once, in
@@ -189,10 +189,12 @@ def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
         subscripts: a term for each operand and one for the result; or the first operand, with
             lists.
         *operands: shapes that fit their terms; dtypes promoted as NumPy 2 does.
+        optimize: what NumPy takes (a bool, "greedy", "optimal" or a path); it changes nothing, for
+            the order of the products is chosen when the program is compiled.
 
     Returns: the axes of the result's term, the promoted dtype.
 
-    Raises: ShapeError for subscripts that do not fit.
+    Raises: ShapeError for subscripts that do not fit; ValueError for another optimize.
 
     Gradient: of an operand, the einsum of dz and the others with its term as the result.
 
@@ -202,6 +204,7 @@ def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
     array([[2, 1],
            [4, 3]])
     """
+    _check_optimize(optimize)
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
     if not operands:
@@ -213,6 +216,15 @@ def einsum(subscripts: Any, /, *operands: Any) -> Tensor:
     for i in range(len(xs)):
         xs[i], terms[i] = _without_ones(i, xs, terms)
     return contract(",".join(terms) + "->" + out, *xs)
+
+
+def _check_optimize(optimize: Any) -> None:
+    """ValueError for what np.einsum would not take."""
+    how = optimize[0] if isinstance(optimize, list | tuple) and optimize else optimize
+    if not (how is None or isinstance(how, bool) or how in ("greedy", "optimal", "einsum_path")):
+        raise ValueError(
+            f"einsum: optimize is a bool, 'greedy', 'optimal' or a path, got {optimize!r}"
+        )
 
 
 def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

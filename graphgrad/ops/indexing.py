@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..ir.errors import ShapeError
 from ..ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from .base import (
@@ -35,7 +37,7 @@ from .batching import Batch, Outputs
 from .bounds import minimum
 from .onnx_places import places_of, scattered
 from .places import mask_places
-from .shaping import broadcast_to, expand_dims, flatten, moveaxis, normal_axis, reshape
+from .shaping import broadcast_to, expand_dims, flatten, moveaxis, moved_order, normal_axis, squeeze
 from .slicing import (
     FULL,
     Key,
@@ -110,6 +112,8 @@ class Gather(Op):
         return (tensor_type(_gathered(x.shape, indices.shape, self.axis), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, indices: Any) -> Any:
+        if 0 in x.shape:  # where take looks at no index
+            return x[(*(slice(None),) * self.axis, indices)]
         return xp.take(x, indices, axis=self.axis)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -304,8 +308,8 @@ def batched_key(
     start: the place of the first index input. of_batch: whether x has the batch axis. NumPy puts
     the axes of the indices where they stand in the key if they stand together, else in front.
     """
-    arrays = [i for i, item in enumerate(key) if item == AT or type(item) is int]
-    together = AT not in key or arrays[-1] - arrays[0] == len(arrays) - 1
+    arrays, together = arrays_of(key)
+    together = together or AT not in key
     at = arrays[0] if together and arrays else 0
     rank = max((len(t.shape) for t in batch.types[start:]), default=0)
     if not any(batch.flags[start:]):
@@ -325,6 +329,12 @@ def indexed(key: Key, start: int) -> Places:
     return tuple(enumerate([axis for axis, item in enumerate(axes) if item == AT], start))
 
 
+def arrays_of(key: Key) -> tuple[list[int], bool]:
+    """Where a key has index arrays and integers, and whether they stand together."""
+    arrays = [i for i, item in enumerate(key) if item == AT or type(item) is int]
+    return arrays, not arrays or arrays[-1] - arrays[0] == len(arrays) - 1
+
+
 def reader_of(key: Key) -> Op:
     """What reads the elements that a key names."""
     return GetItem(key) if AT in key else Slice(key)
@@ -341,8 +351,7 @@ def picked_shape(x: TensorType, key: Key, indices: list[Shape]) -> Shape:
     """The shape of x[key], by NumPy's rules."""
     if AT not in key:
         return sliced(x, key)
-    arrays = [i for i, item in enumerate(key) if item == AT or type(item) is int]
-    together = arrays[-1] - arrays[0] == len(arrays) - 1
+    arrays, together = arrays_of(key)
     basic = [(0, 1, None) if i in arrays else item for i, item in enumerate(key)]
     _check_ints(x, key)
     dims = sliced(tensor_type(_ones_at(x.shape, key), x.dtype), tuple(basic))
@@ -399,32 +408,65 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     if type(key) is int:
         return apply(Slice((normal_int(key, x.shape[0] if x.shape else None),)), x)
     items = key if type(key) is tuple else (key,)
-    if len(items) == 1 and (mask := _whole_mask(x, items[0])) is not None:
-        return _picked_by(x, mask)
-    full, indices = normal_key(x, items)
-    return _read(x, full, indices)
+    if len(items) == 1 and is_whole_mask(x, items[0]):
+        x, mask = flatten(x), flatten(items[0])
+        return apply(Gather(0), x, *mask_places(x, 0, mask))
+    return read_at(places_at(x, items))
 
 
-def _whole_mask(x: Tensor, part: Any) -> Tensor | None:
-    """A mask for all axes of x as a tensor, where it is computed or x has no axes."""
-    if isinstance(part, bool | np.bool_):
-        part = np.asarray(part)
-    if not isinstance(part, Tensor | np.ndarray) or kind_of(part.dtype) != "b":
-        return None
-    if part.ndim == 0:
-        return as_tensor(part)
-    if not isinstance(part, Tensor):
-        return None  # known, so are its places
-    return part if part.shape == x.shape and x.type.static else None
+def is_whole_mask(x: Tensor, part: Any) -> bool:
+    """Whether it is a computed mask for all axes of x, which has some, of known lengths."""
+    computed = isinstance(part, Tensor) and kind_of(part.dtype) == "b"
+    return computed and part.ndim > 0 and part.shape == x.shape and x.type.static
 
 
-def _picked_by(x: Tensor, mask: Tensor) -> Tensor:
-    """x at the places of a mask of its shape; one without axes picks all of x, or nothing."""
-    if mask.ndim == 0:
-        x, mask = expand_dims(x, 0), reshape(mask, (1,))
-    else:
-        x, mask = flatten(x), flatten(mask)
-    return apply(Gather(0), x, *mask_places(x, 0, mask))
+class Indexed(NamedTuple):
+    """The elements of x that a key names, as ops read and write them."""
+
+    x: Tensor
+    """With the new axes, on which masks without axes stand."""
+    key: Key
+    indices: list[Tensor]
+    shape: Shape
+    """NumPy's of x[key]."""
+    start: int
+    """The first of its axes that index arrays make."""
+    new: tuple[int, ...]
+    """The new axes of x."""
+    moved: tuple[list[int], list[int]]
+    """Which axes of what ops read stand elsewhere in x[key], and where."""
+
+
+def places_at(x: Tensor, items: tuple[Any, ...]) -> Indexed:
+    """The elements of x that the parts of a key name."""
+    parts = _full_key(x, items)
+    new = _axes_of_single_masks(parts)
+    x = expand_dims(x, new)
+    key, indices, gap = _normal_key(x, parts)
+    shapes = [i.shape for i in indices]
+    shape = picked_shape(x.type, key, shapes)
+    _check_constants(x.type, key, indices)
+    arrays, together = arrays_of(key)
+    at = arrays[0] if arrays and together else 0
+    # In NumPy an Ellipsis that stands for no axis keeps arrays apart: theirs are the first.
+    parted = gap is not None and arrays and arrays[0] < gap <= arrays[-1]
+    start = 0 if parted else at
+    axes = range(max(map(len, shapes), default=0) if start != at else 0)
+    moved = [a + at for a in axes], [a + start for a in axes]
+    shape = tuple([shape[a] for a in moved_order(len(shape), *moved)])
+    return Indexed(x, key, indices, shape, start, new, moved)
+
+
+def read_at(places: Indexed) -> Tensor:
+    """x[key]."""
+    return moveaxis(_read(places.x, places.key, places.indices), *places.moved)
+
+
+def updated_at(places: Indexed, kind: Any, updates: Tensor) -> Tensor:
+    """x with updates of the shape of x[key] put in by this type of op."""
+    updates = moveaxis(updates, *reversed(places.moved))
+    y = apply(kind(places.key), places.x, updates, *places.indices)
+    return squeeze(y, places.new) if places.new else y
 
 
 def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
@@ -435,8 +477,8 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
     return apply(GetItem(key), x, *indices)
 
 
-def normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
-    """The key as ops hold it, and its index tensors. Masks have become their places."""
+def _full_key(x: Tensor, items: tuple[Any, ...]) -> list[Any]:
+    """The parts of a key, its Ellipsis only where that stands for no axis."""
     parts = [p if is_basic(p) else as_index(p) for p in items]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
@@ -444,15 +486,34 @@ def normal_key(x: Tensor, items: tuple[Any, ...]) -> tuple[Key, list[Tensor]]:
     used = sum(map(_axes_read, parts))
     if used > x.ndim:
         raise ShapeError(f"{used} indices for the {x.ndim} axes of {x.type!r}, built at {x.where}")
-    if dots:
+    if dots and used < x.ndim:
         parts[dots[0] : dots[0] + 1] = [slice(None)] * (x.ndim - used)
+    return parts
+
+
+def _axes_of_single_masks(parts: list[Any]) -> tuple[int, ...]:
+    """New axes of x on which masks without axes stand; in the parts they become vectors of one."""
+    axes, axis = [], 0
+    for i, part in enumerate(parts):
+        if is_mask(part) and part.ndim == 0:
+            parts[i] = part.reshape((1,))
+            axes.append(axis)
+        axis += _axes_read(parts[i])
+    return tuple(axes)
+
+
+def _normal_key(x: Tensor, parts: list[Any]) -> tuple[Key, list[Tensor], int | None]:
+    """The key as ops hold it, its index tensors, and where an Ellipsis of no axis was in it."""
     key: list[Any] = []
     indices: list[Tensor] = []
-    axis = 0
+    axis, gap = 0, None
     for part in parts:
+        if part is Ellipsis:
+            gap = len(key)
+            continue
         _add_part(x, axis, part, key, indices)
         axis += _axes_read(part)
-    return trimmed(key), indices
+    return trimmed(key), indices, gap
 
 
 def is_basic(part: Any) -> bool:
@@ -468,10 +529,12 @@ def is_basic(part: Any) -> bool:
 def _axes_read(part: Any) -> int:
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if isinstance(part, Tensor | np.ndarray) and kind_of(part.dtype) == "b" else 1
+    return part.ndim if is_mask(part) else 1
 
 
-_SINGLE = "a mask without axes can be an index alone, and not beside others"
+def is_mask(part: Any) -> bool:
+    """Whether a part of a key, of which arrays are settled, is a mask."""
+    return isinstance(part, Tensor | np.ndarray) and kind_of(part.dtype) == "b"
 
 
 def as_index(part: Any) -> Any:
@@ -479,20 +542,31 @@ def as_index(part: Any) -> Any:
     if isinstance(part, Tensor):
         if kind_of(part.dtype) != "b":
             check_integers(part.type)
-        elif part.ndim == 0:
-            raise DTypeError(_SINGLE)
         return part
-    if isinstance(part, list | tuple) and len(part) == 0:
-        return np.zeros((0,), np.int64)
     if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)
     array = np.asarray(part)
-    if array.ndim == 0 and kind_of(array.dtype) == "b":
-        raise DTypeError(_SINGLE)
+    if isinstance(part, list | tuple) and not array.size:
+        return array.astype(np.int64)
     if kind_of(array.dtype) not in "iub":
         raise DTypeError(f"an index is an integer, slice, None, ... or array, got {part!r}")
     return array
+
+
+def _check_constants(x: TensorType, key: Key, indices: list[Tensor]) -> None:
+    """ShapeError for a constant out of bounds; as in NumPy, not of arrays that pick nothing."""
+    picked = broadcast([i.shape for i in indices]) if indices else ()
+    some = all(isinstance(d, int) and d > 0 for d in picked)
+    for place, axis in indexed(key, 0):
+        op, shape = indices[place].node.op, indices[place].shape
+        if isinstance(op, Constant) and (some or not shape):
+            _check_bounds(x, axis, op.value)
+
+
+def _check_bounds(x: TensorType, axis: int, index: Any) -> None:
+    for bound in (index.min(), index.max()) if index.size else ():
+        check_index(x, axis, int(bound))
 
 
 def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Tensor]) -> None:
@@ -515,8 +589,6 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
         key.extend([AT] * part.ndim)
         indices.extend(constant(places) for places in part.nonzero())
     else:
-        for index in (part.min(), part.max()) if part.size else ():
-            check_index(x.type, axis, int(index))
         key.append(AT)
         indices.append(constant(part))
 
@@ -542,9 +614,8 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     array([ 1., 12., 13.])
     """
     x = as_tensor(x)
-    full, indices = normal_key(x, key if type(key) is tuple else (key,))
-    shape = picked_shape(x.type, full, [i.shape for i in indices])
-    return apply(AddAt(full), x, _fitted(updates, x, shape), *indices)
+    places = places_at(x, key if type(key) is tuple else (key,))
+    return updated_at(places, AddAt, _fitted(updates, x, places.shape))
 
 
 KIND_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -625,9 +696,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     if axis is None:
         return take(flatten(x), indices, 0)
     axis = normal_axis(axis, x.ndim)
-    if isinstance(indices.node.op, Constant) and indices.size:
-        value = indices.node.op.value
+    if isinstance(indices.node.op, Constant):
         check_integers(indices.type)
-        for index in (value.min(), value.max()):
-            check_index(x.type, axis, int(index))
+        _check_bounds(x.type, axis, indices.node.op.value)
     return apply(Gather(axis), x, as_places(indices))

@@ -36,7 +36,7 @@ from .base import (
     whole,
 )
 from .shaping import broadcast_like, flatten, listed, normal_axis
-from .slicing import FULL, Slice
+from .slicing import FULL, Slice, normal_slice
 
 __all__ = ["concat", "concatenate", "split", "stack", "unstack"]
 
@@ -410,16 +410,15 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
 
     Parameters:
         x: at least one axis, any dtype.
-        indices_or_sections: an int, the number of equal parts; or the places of the cuts, in order,
-            and not negative where the length is unknown.
+        indices_or_sections: an int, the number of equal parts; or the places of the cuts. As in
+            NumPy a part is x[a:b] of two places that follow, also where b is before a.
         axis: the axis.
 
     Returns: a tuple of tensors, of the dtype of x.
 
-    Raises: ShapeError if x has no such axis, where the parts would not be equal, or for places that
-    are not in order.
+    Raises: ShapeError if x has no such axis, or where the parts would not be equal.
 
-    Gradient: dx = concat(dys, axis).
+    Gradient: dx = concat(dys, axis); where parts overlap, their dys are added up.
 
     Source: numpy.split.
 
@@ -435,8 +434,8 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
             raise ShapeError(f"split of {x.type!r} into {parts} parts")
         return build(Split(axis, parts), (x,)).outputs
     at = [whole("a place to split at", i) for i in listed(indices_or_sections)]
-    if isinstance(total, int):
-        at = [slice(i).indices(total)[1] for i in at]
-    if any(b < a for a, b in zip([0, *at], at)):
-        raise ShapeError(f"split of {x.type!r} at {indices_or_sections}: not in order")
-    return build(Split(axis, tuple(at)), (x,)).outputs
+    cuts = [slice(i).indices(total)[1] for i in at] if isinstance(total, int) else at
+    if all(a <= b for a, b in pairwise([0, *cuts])):
+        return build(Split(axis, tuple(cuts)), (x,)).outputs
+    keys = [normal_slice(slice(*ends), total) for ends in pairwise([0, *at, None])]
+    return tuple([apply(Slice((*(FULL,) * axis, key)), x) for key in keys])

@@ -179,6 +179,7 @@ class Spacing(RealUnary):
     """y = the distance to the next number away from 0, with the sign of x. The gradient is zero."""
 
     stepwise = True
+    of_format = True
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.spacing(x)

@@ -965,17 +965,21 @@ def _decomposed_exponentials(make: Making, axes: Axes) -> tuple[Tensor, Tensor, 
     return shift, e, make(ReduceSum(axes, True), e)
 
 
-def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(
+    x: TensorLike, axis: Any = None, keepdims: bool = False, *, where: Any = True
+) -> Tensor:
     """y = log(sum(exp(x))) over axes, without overflow.
 
     Parameters:
         x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
+        where: bools that broadcast to x: only these elements count.
 
     Returns: x without the axes, or with length 1 there; -inf over nothing.
 
-    Raises: ShapeError if x has no such axis.
+    Raises: ShapeError if x has no such axis or where does not broadcast; DTypeError for a where
+        that is not bool.
 
     Gradient: dx = dy * exp(x - y), the softmax of x; 0 where all of x are -inf
         [Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
@@ -984,7 +988,7 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     >>> gg.evaluate(gg.logsumexp([[99.0, 99.0]], axis=1)).round(4)
     array([99.6931])
     """
-    x = _floating(as_tensor(x))
+    x = only(_floating(as_tensor(x)), where, -np.inf)
     axes = normal_axes(axis, x.ndim)
     if kind_of(x.dtype) == "c":
         return _logsumexp_of_complex(x, axes, truth("keepdims", keepdims))

@@ -84,6 +84,8 @@ class Trunc(Rounding):
 class NextAfter(RealBinary):
     """z = the number after x towards y; dx = dz, dy = 0."""
 
+    of_format = True
+
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.nextafter(x, y)
 

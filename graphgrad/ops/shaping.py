@@ -875,10 +875,15 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     (3, 4, 2)
     """
     x = as_tensor(x)
-    old, new = distinct_axes(source, x.ndim), distinct_axes(destination, x.ndim)
+    return permute_dims(x, moved_order(x.ndim, source, destination))
+
+
+def moved_order(ndim: int, source: Any, destination: Any) -> list[int]:
+    """The order in which moveaxis leaves axes."""
+    old, new = distinct_axes(source, ndim), distinct_axes(destination, ndim)
     if len(old) != len(new):
         raise ShapeError(f"moveaxis from {source} to {destination}: one place for each axis")
-    order = [a for a in range(x.ndim) if a not in old]
+    order = [a for a in range(ndim) if a not in old]
     for place, axis in sorted(zip(new, old, strict=True)):
         order.insert(place, axis)
-    return permute_dims(x, order)
+    return order

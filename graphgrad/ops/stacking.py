@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..ir.errors import ShapeError, SymbolicError
 from .base import (
     Any,
@@ -9,17 +11,20 @@ from .base import (
     Sequence,
     Tensor,
     TensorLike,
+    apply,
     array_of,
     as_tensor,
+    constant,
     kind_of,
     like,
     np,
+    promoted,
     tensor_type,
     whole,
 )
 from .indexing import take
 from .joining import concat, split, tensors_of
-from .padding import tile
+from .padding import Pad, tile
 from .shaping import (
     broadcast_like,
     broadcast_to,
@@ -40,6 +45,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "block",
+    "block_diag",
     "column_stack",
     "delete",
     "dsplit",
@@ -451,6 +457,38 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple
     short, longer = divmod(length, count)
     ends = np.cumsum([short + (i < longer) for i in range(count)])
     return split(x, ends[:-1].tolist(), axis)
+
+
+def block_diag(*arrays: TensorLike) -> Tensor:
+    """A matrix with these along its diagonal, and zeros elsewhere.
+
+    Parameters: *arrays: matrices with known numbers of columns; a vector or a number is one row.
+        dtypes promoted as NumPy 2 does.
+
+    Returns: (the sum of the numbers of rows, that of columns); (1, 0) of nothing.
+
+    Raises: ShapeError for more than two axes, or an unknown number of columns.
+
+    Gradient: of each its block of dy.
+
+    Source: scipy.linalg.block_diag.
+
+    >>> gg.evaluate(gg.block_diag([[1, 2]], 3))
+    array([[1, 2, 0],
+           [0, 0, 3]])
+    """
+    blocks = [atleast_2d(t) for t in promoted(*arrays)] if arrays else [constant(np.zeros((1, 0)))]
+    for t in blocks:
+        if t.ndim > 2 or not isinstance(t.shape[1], int):
+            raise ShapeError(
+                f"block_diag takes matrices with known numbers of columns, got {t.type!r}, built "
+                f"at {t.where}"
+            )
+    ends = np.cumsum([0, *[int(t.shape[1] or 0) for t in blocks]]).tolist()
+    rows = []
+    for t, (start, stop) in zip(blocks, pairwise(ends), strict=True):
+        rows.append(apply(Pad(((0, 0), (start, ends[-1] - stop))), t))
+    return concat(rows)
 
 
 def hsplit(x: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:

@@ -28,7 +28,7 @@ def reads_or_makes_bfloat16(node: Node) -> bool:
 def in_float32(node: Node) -> Op | None:
     """The op that computes in float32 what a node does of bfloat16; None where it runs as it is."""
     op = node.op
-    if not reads_or_makes_bfloat16(node) or _only_moves(op) or op.bodies or not op.pure:
+    if not reads_or_makes_bfloat16(node) or _runs_as_it_is(op):
         return None
     wide = op.replace(**{n: FLOAT32 for n, v in op.attrs.items() if _says_bfloat16(v)})
     try:
@@ -47,6 +47,11 @@ def computed(node: Node, xp: Any, arrays: Sequence[Any]) -> Any:
     if len(node.outputs) == 1:
         return xp.astype(made, node.outputs[0].dtype)
     return tuple([xp.astype(a, t.dtype) for a, t in zip(made, node.outputs, strict=True)])
+
+
+def _runs_as_it_is(op: Op) -> bool:
+    """Whether it is about the format of its numbers, or no computation in one."""
+    return op.of_format or _only_moves(op) or bool(op.bodies) or not op.pure
 
 
 def _only_moves(op: Op) -> bool:

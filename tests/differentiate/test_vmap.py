@@ -813,3 +813,9 @@ def test_declared_inputs_of_what_vmap_makes_are_known_where_the_graph_was_scanne
     assert boundary_of(stamped).outputs == (y,)
     assert list(known(around).children) == [stamped]
     assert all(stamped in graph.pinned[t.node] for t in stamped.pinned_inputs)
+
+
+def test_examples_of_complex_numbers_have_indices_of_their_own():
+    xs, indices = np.arange(6.0).reshape(2, 3) * 1j, np.array([[2, 0], [1, 1]])
+    found = gg.evaluate(gg.vmap(lambda x, i: x[i])(gg.constant(xs), gg.constant(indices)))
+    np.testing.assert_array_equal(found, np.take_along_axis(xs, indices, 1))

@@ -22,12 +22,17 @@ TAKES_MORE = {"deg2rad", "degrees", "fabs", "rad2deg", "radians"}
 """They take complex numbers too."""
 
 
+NUMBERS = (True, 3, 2.5, 2j)
+"""Python's numbers, of which the kind alone counts."""
+
+
 def of_numpy(name, dtypes):
-    """The dtypes of NumPy's results; None: an error."""
+    """The dtypes of NumPy's results, of dtypes and Python numbers; None: an error."""
+    operands = [np.ones(2, d) if isinstance(d, str) else d for d in dtypes]
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = getattr(np, name)(*[np.ones(2, d) for d in dtypes])
+            made = getattr(np, name)(*operands)
     except TypeError:
         return None
     found = [y.dtype for y in (made if isinstance(made, tuple) else (made,))]
@@ -37,8 +42,9 @@ def of_numpy(name, dtypes):
 def of_graphgrad(name, dtypes):
     """The dtypes of graphgrad's; None: an error."""
     with gg.Graph():
+        operands = [gg.placeholder((2,), d) if isinstance(d, str) else d for d in dtypes]
         try:
-            made = getattr(gg, name)(*[gg.placeholder((2,), d) for d in dtypes])
+            made = getattr(gg, name)(*operands)
         except gg.DTypeError:
             return None
         return [y.dtype for y in (made if isinstance(made, tuple | list) else (made,))]
@@ -47,7 +53,7 @@ def of_graphgrad(name, dtypes):
 def wanted(name, dtypes):
     """What graphgrad gives: what NumPy does, but for what is said here."""
     found = of_numpy(name, dtypes)
-    kinds = {np.dtype(d).kind for d in dtypes}
+    kinds = {np.asarray(d).dtype.kind if d in NUMBERS else np.dtype(d).kind for d in dtypes}
     if name == "reciprocal" and kinds <= set("biu"):
         return None  # 1 / n is no integer
     if name in SHIFTS and kinds == {"b"}:
@@ -56,8 +62,10 @@ def wanted(name, dtypes):
         return [np.dtype(dtypes[0]) if name != "fabs" else gg.abs(np.ones(2, dtypes[0])).dtype]
     if name in ("conj", "conjugate") and kinds == {"b"}:
         return [np.dtype(bool)]
-    if name == "ldexp" and dtypes[1] == "uint64" and np.dtype(dtypes[0]).kind != "c":
+    if name == "ldexp" and dtypes[1] == "uint64" and "c" not in kinds:
         return wanted(name, (dtypes[0], "int64"))
+    if name == "ldexp" and type(dtypes[0]) is int and found:
+        return [np.dtype("float64")]  # a number of its own; NumPy's float16 overflows at 2**16
     return found
 
 
@@ -65,6 +73,13 @@ def wanted(name, dtypes):
 def test_dtypes_are_those_of_numpy(name):
     for dtypes in product(DTYPES, repeat=getattr(np, name).nin):
         assert of_graphgrad(name, dtypes) == wanted(name, dtypes), dtypes
+
+
+@pytest.mark.parametrize("name", [n for n in UFUNCS if getattr(np, n).nin == 2])
+def test_dtypes_with_python_numbers_are_those_of_numpy(name):
+    for dtype, number in product(DTYPES, NUMBERS):
+        for dtypes in ((dtype, number), (number, dtype)):
+            assert of_graphgrad(name, dtypes) == wanted(name, dtypes), dtypes
 
 
 def edges(dtype, shift):

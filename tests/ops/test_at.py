@@ -19,6 +19,8 @@ KEYS = {
     "arrays": ([0, 2], [[1], [-1]]),
     "mixed": np.s_[[0, 0, 1], 1:3],
     "apart": np.s_[None, [0, 2, 0], None, [1, 1, 1]],
+    "kept apart by nothing": np.s_[None, [0, 2, 0], ..., [1, 1, 1]],
+    "no axis": np.s_[..., True, 0],
     "mask": MASK,
     "mask and array": (MASK, [3, 3]),
     "nothing": np.s_[3:],
@@ -54,7 +56,9 @@ def test_is_what_numpy_does_in_place(name, key):
         )
 
 
-@pytest.mark.parametrize("key", ["slice", "arrays", "apart", "mask", "nothing"])
+@pytest.mark.parametrize(
+    "key", ["slice", "arrays", "apart", "kept apart by nothing", "no axis", "mask", "nothing"]
+)
 @pytest.mark.parametrize(
     ("name", "order"),
     [("set", 1), ("add", 1), ("multiply", 2), ("min", 1), ("max", 1), ("divide", 1), ("power", 1)],
@@ -141,8 +145,14 @@ def test_reading_out_of_bounds():
     same(lambda x, i: gg.at(x)[i].get(mode="fill", fill_value=9), lambda x, i: wanted, X, [5, -1])
     apart = np.where([False, True], X[2, 1], np.nan)
     same(lambda x, i: gg.at(x)[-1, i].get(mode="fill"), lambda x, i: apart, X, [-5, 1])
+    key, inside = np.s_[None, [0, 9, 1], ..., [1, 1, 2]], [[True], [False], [True]]
+    parted = np.where(inside, X[None, [0, 2, 1], ..., [1, 1, 2]], np.nan)
+    same(lambda x: gg.at(x)[key].get(mode="fill"), lambda x: parted, X, static=True)
     with gg.Graph():
         x = gg.constant([1, 2])
+        for mask in (True, gg.constant([True, False])):
+            with pytest.raises(gg.DTypeError, match="never out of bounds"):
+                gg.at(x)[mask].get(mode="clip")
         assert gg.evaluate(gg.at(x)[gg.constant(3)].get(mode="fill")) == 0
         for bad in ({"mode": "drop"}, {"fill_value": 3}, {"mode": "clip", "fill_value": 3}):
             with pytest.raises(ValueError, match="mode"):

@@ -21,7 +21,8 @@ pytest.importorskip("ml_dtypes")
 SHORT = gg.bfloat16
 INSTALLED = {"llvm": "llvmlite", "jax": "jax"}
 BACKENDS = ["numpy", *[b for b, package in INSTALLED.items() if importlib.util.find_spec(package)]]
-OWN = ("RandomUniform", "Recurrence")  # fewer bits are drawn; steps of its body are ops
+OWN = ("RandomUniform", "Recurrence", "Spacing", "NextAfter")
+"""Fewer bits are drawn; steps of its body are ops; two are about the format itself."""
 
 
 def of(op, arrays, dtype):
@@ -63,6 +64,22 @@ def test_an_op_is_that_of_float32_rounded_once(op, arrays):
     with np.errstate(all="ignore"):
         for got, want, t in zip(run(*shorts), expected, node.outputs, strict=True):
             same(got, want.astype(t.dtype))
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_numbers_beside_one_are_those_of_bfloat16(backend, optimize):
+    x = np.array([1, 2, -3, 0, -0.0, 1e-40, 3.3e38, np.inf, np.nan], SHORT)
+    y = np.array([0, np.inf, 0, 1, -1, 0, np.inf, 0, 0], SHORT)
+    with gg.Graph():
+        a, b = gg.placeholder(x.shape, SHORT), gg.placeholder(y.shape, SHORT)
+        outputs = [gg.spacing(a), gg.nextafter(a, b), gg.spacing(a * 1), gg.exp(gg.nextafter(a, b))]
+        got = gg.compile([a, b], outputs, backend=backend, optimize=optimize)(x, y)
+    with np.errstate(all="ignore"):
+        beside = np.nextafter(x, y)
+        wanted = [np.spacing(x), beside, np.spacing(x), np.exp(wide(beside)).astype(SHORT)]
+    for found, want in zip(got, wanted, strict=True):
+        same(found, want)
 
 
 def network():

@@ -67,8 +67,13 @@ def test_a_mask_without_axes_picks_all_or_nothing(value):
     for x in (np.array(value), np.full((2, 3), value)):
         same(run(lambda x: x[gg.sum(x) > 0], x), x[np.sum(x) > 0])
     same(gg.evaluate(gg.constant([1.0])[True]), np.array([1.0])[True])
-    with pytest.raises(gg.DTypeError, match="not beside others"):
-        gg.constant([1.0])[gg.constant(True), 0]
+    with gg.Graph():
+        x, mask = gg.placeholder((3, 4)), gg.placeholder((), "bool")
+        f = gg.compile([x, mask], [x[mask, 1], x[:, mask, [2]], x[..., mask]])
+        for keep in (True, False):
+            wanted = X[keep, 1], X[:, keep, [2]], X[..., keep]
+            for got, want in zip(f(X, keep), wanted, strict=True):
+                same(got, want)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -7,7 +7,7 @@ from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import TensorType, tensor_type
 from ...ops.arithmetic import multiply
-from ...ops.base import Full, OnesLike, cast
+from ...ops.base import Full, OnesLike, as_dtype, cast
 from ...ops.complex_parts import real
 from ...ops.cumulative import CumSum
 from ...ops.per_example import PerExample
@@ -108,10 +108,10 @@ def counting(like: Tensor) -> Tensor:
 
 
 def _ones(like: Tensor) -> Tensor:
-    """A one for every example."""
+    """A one for every example, of a real dtype."""
     count = like.shape[0]
     if isinstance(count, int):
-        return apply(Full((count,), 1, like.dtype))
+        return apply(Full((count,), 1, as_dtype("int64")))
     if like.ndim > 1:
         like = sum(like[:, :0], axis=tuple(range(1, like.ndim)))
     return apply(OnesLike(), real(like))

@@ -28,7 +28,7 @@ from ..base import (
 from ..batching import Batch, Outputs
 from ..diagonal import DiagonalGrad, diagonal
 from ..products import MATMUL, matmul, may_equal, squeezed
-from ..shaping import expand_dims, moveaxis, normal_axis, reshape
+from ..shaping import distinct_axes, expand_dims, moveaxis, reshape
 from . import stepwise
 from .matrices import check_square, dense, operands, positive
 from .triangular import system
@@ -229,7 +229,7 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
     Parameters:
         x1: x2.shape + that of z; of known lengths, dtypes promoted, ints become float64.
         x2: any shape.
-        axes: axes of x1 that are moved to its end before; None: none.
+        axes: axes of x1 that are moved to its end before, in this order; None: none.
 
     Returns: z.
 
@@ -246,8 +246,8 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
            [3., 4.]])
     """
     x, y = operands(x1, x2)
-    for axis in () if axes is None else axes:
-        x = moveaxis(x, normal_axis(axis, x.ndim), -1)
+    moved = () if axes is None else distinct_axes(axes, x.ndim)
+    x = moveaxis(x, moved, tuple(range(-len(moved), 0)))
     first, last = _split("tensorsolve", x, y.ndim)
     flat = _as_square("tensorsolve", x, first, last)
     return reshape(solve(flat, reshape(y, (-1,))), last)
