@@ -121,13 +121,13 @@ class Memory:
             if y in self._given:
                 self.unread[at, i] = Buffer(nbytes(y.type) or 0, at, at, False)
                 continue
-            fresh = y in self.handed or y in kept
+            fresh = y in self.handed or y in kept  # as no value is that is written over
             last = self.last_in.get(y, at)
             if over is None or i != place:
                 self.buffers[y] = Buffer(nbytes(y.type) or 0, at, last, fresh)
                 continue
             buffer = self.buffers[self._aliases.root.get(over, over)]
-            buffer.last, buffer.fresh = last, buffer.fresh or fresh
+            buffer.last, buffer.fresh = last, fresh
             self.buffers[y], self.over[y] = buffer, over
 
     def _over(self, at: int, action: Action) -> tuple[int, Tensor | None]:
@@ -142,7 +142,7 @@ class Memory:
             looks.setdefault(here, []).append(i)
         pairs = dict.fromkeys(self._binding.overwrites(node))
         for place, i in pairs:
-            if i not in dying or node.outputs[place] in self._given:
+            if node.outputs[place] in self._given:
                 continue
             made, same = node.outputs[place].type, looks[roots[i]]
             if all(

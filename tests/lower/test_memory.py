@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.execute.backend import Kernels, one_call_per_node
 from graphgrad.execute.numpy_backend import NumpyBackend
 from graphgrad.lower.memory import ALIGNMENT, LODGED, Buffer, lodge, pack
+from graphgrad.ops.base import apply, build
 
 
 def packed(rows):
@@ -79,6 +81,63 @@ def test_an_output_of_unknown_length_is_handed_out_as_it_is():
         x = gg.placeholder((None,))
         plan = NumpyBackend().plan(gg.Program([x], [gg.exp(x), gg.sin(x)[1:]]))
     assert [r.copied for r in plan.results] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("look", "over"),
+    [
+        (lambda a: a, 1),
+        (lambda a: gg.reshape(a, (3, 2)), 1),
+        (lambda a: a[1:], 0),  # a part
+        (lambda a: a.T, 0),  # of other strides
+        (lambda a: gg.broadcast_to(a, (1, 2, 3)), 0),  # whose array is read-only
+        (lambda a: gg.split(a, [2])[0], 1),  # beside an empty piece
+    ],
+)
+def test_what_is_all_of_a_value_is_written_over(look, over):
+    with gg.Graph():
+        x = gg.placeholder((2, 3))
+        y = gg.sin(look(gg.exp(x)))
+        programs = [gg.Program([x], [gg.sum(y)]), gg.Program([x], [y])]
+    a = np.arange(6.0).reshape(2, 3)
+    for program in programs:
+        assert NumpyBackend().plan(program).over == over
+        (found,) = NumpyBackend(check=True).compile(program)(a)
+        (wanted,) = one_call_per_node(program, NumpyBackend.kernels)(a)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_view_whose_layout_only_a_run_knows_is_not_written_over():
+    with gg.Graph():
+        x, like = gg.placeholder((3,)), gg.placeholder((None,))
+        same = apply(gg.op_types()["EnsureLike"]("as it was"), gg.exp(x), like)
+        plan = NumpyBackend().plan(gg.Program([x, like], [gg.sum(gg.sin(same))]))
+    assert plan.looks == 1
+    assert plan.over == 0
+
+
+def test_an_output_that_is_given_leaves_it_to_another_to_be_written_over_an_input():
+    class TwoResults(gg.Op):
+        """sin x and cos x, each of which may be written over x."""
+
+        __module__ = "graphgrad.ops.two_results"  # of an op from elsewhere, x is kept
+
+        def infer(self, x):
+            return x, x
+
+    class InPlace(NumpyBackend):
+        kernels = Kernels(np)
+
+    InPlace.kernels.writes(TwoResults, lambda node: [(0, 0), (1, 0)])(lambda node, threads: print)
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        sin, cos = build(TwoResults(), (gg.exp(x),)).outputs
+        over = []
+        for inputs in ([x], [x, sin], [x, cos]):
+            steps = InPlace().plan(gg.Program(inputs, [gg.sum(sin), gg.sum(cos)])).steps
+            (step,) = [step for step in steps if step.node.type == "TwoResults"]
+            over.append([slot in step.over for slot in step.outputs])
+    assert over == [[True, False], [False, True], [True, False]]
 
 
 def test_nothing_takes_no_room():

@@ -136,19 +136,36 @@ def test_code_outlives_the_linker_that_is_renewed(monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no count of pages here")
-def test_code_that_was_unloaded_leaves_no_memory_behind():
-    """One linker for all would keep 10 KB of each."""
+@pytest.mark.parametrize("act", ["compile", "load"])
+def test_code_that_is_gone_leaves_no_memory_behind(act):
+    """A linker and passes keep 10 KB of each module."""
     code = jit.object_code(SEVEN, jit.host())
+    acts = {
+        "compile": lambda: jit.object_code(SEVEN, jit.host()),
+        "load": lambda: jit.Loaded(code, ["seven"]),
+    }
 
-    def pages_after(count):
+    def bytes_after(count):
         for _ in range(count):
-            jit.Loaded(code, ["seven"])
+            acts[act]()
         gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1])
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    before = pages_after(3 * jit.LINKED)
-    taken = (pages_after(10 * jit.LINKED) - before) * os.sysconf("SC_PAGE_SIZE")
-    assert taken < 10 * jit.LINKED * 4_000
+    before = bytes_after(100)
+    assert bytes_after(300) - before < 300 * 4_000
+
+
+def test_a_module_is_compiled_to_the_same_code_whatever_came_before_it():
+    other = SEVEN.replace("seven", "eight").replace("7", "8")
+    calls = "define i32 @twice() {\n %a = call i32 @own()\n %b = add i32 %a, %a\n ret i32 %b\n}\n"
+    inlined = "define internal i32 @own() alwaysinline {\n ret i32 7\n}\n" + calls
+    texts = [SEVEN, inlined, other]
+    before = []
+    for text in texts:
+        jit._passes.cache_clear()
+        before.append(jit.object_code(text, jit.host()))
+    for at in (2, 1, 0, 1, 2):
+        assert jit.object_code(texts[at], jit.host()) == before[at]
 
 
 def test_a_function_ends_while_another_thread_is_within_llvm():
