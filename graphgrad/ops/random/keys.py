@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from ...ir.build import graph_elsewhere
-from ...ir.context import bodies_around
+from ...ir.context import Context, bodies_around
 from ...ir.graph import Graph, GraphScope, current
 from ...ir.locks import lock_of_module
 from ...ir.program import Program
@@ -182,13 +182,27 @@ def call_key(number: int | None = None) -> Tensor:
 
     number  that of the draw; None: the next one
     """
-    graph = current().graph
-    loops = loops_around(graph)
+    here = current()
+    loops = loops_around(here.graph)
     number = call_number() if number is None else number
-    key = apply(RandomKey(root_of(graph).seed, number, loops))
+    seed = root_of(here.graph).seed
+    trace = trace_around(here.graph)
+    if trace is None or _in_region(here, trace):
+        key = apply(RandomKey(seed, number, loops))
+    else:  # where the trace is built anew, loops may be around it: their index is folded in there
+        with GraphScope(trace):
+            key = apply(RandomKey(seed, number))
     for loop in range(loops):
         key = apply(FoldIn(), key, apply(LoopIndex(loop)))
     return key
+
+
+def _in_region(here: Context, trace: Graph) -> bool:
+    """Whether a region of a trace, or of a body in it, is open: what is drawn lies inside of it."""
+    record: Context | None = here
+    while record is not None and record.region is None and record.graph is not trace:
+        record = record.left
+    return record is None or record.region is not None
 
 
 def call_number() -> int:
