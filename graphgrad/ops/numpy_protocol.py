@@ -114,12 +114,8 @@ FUNCTIONS: dict[Callable[..., Any], str] = {
     **_by_name(
         "",
         {
-            "amax": "max",
-            "amin": "min",
-            "around": "round",
             "fix": "trunc",
             "select": "where_first",
-            "i0": "special.i0",
         },
     ),
 }

@@ -15,7 +15,7 @@ UFUNCS = sorted(
     for name in dir(gg)
     if isinstance(ufunc := getattr(np, name, None), np.ufunc) and ufunc.signature is None
 )
-SHIFTS = {"bitwise_left_shift", "bitwise_right_shift"}
+SHIFTS = {"bitwise_left_shift", "bitwise_right_shift", "left_shift", "right_shift"}
 """Bools have no bits to shift; NumPy makes them int8."""
 
 TAKES_MORE = {"deg2rad", "degrees", "fabs", "rad2deg", "radians"}

@@ -168,7 +168,7 @@ def test_split_counts_from_the_end_of_a_known_length(at):
 def test_split_that_does_not_fit():
     with gg.Graph():
         x = placeholder((4, "n"))
-        for at, axis in [(3, 0), (0, 0), ([3, 1], 0), ([-1], 1)]:
+        for at, axis in [(3, 0), (0, 0), ([1], 2)]:
             with pytest.raises(ShapeError):
                 J.split(x, at, axis)
 
