@@ -645,3 +645,24 @@ def test_a_bool_of_python_decides_at_once(pred):
     y = gg.cond(pred, *map(branch, (gg.sin, gg.exp) if pred else (gg.exp, gg.sin)))
     assert y.node.type == "Sin"
     assert built == [gg.sin]
+
+
+def test_S16_a_structural_zero_of_one_output_is_one_in_the_branch_too():
+    """zero_gradient() says that a gradient is zero: a rule in the branch is told so."""
+
+    def rule(site, dp, dq):
+        told.append((gg.is_zero(dp), gg.is_zero(dq)))
+        return dp
+
+    def branch():
+        with gg.override_gradient(rule) as region:
+            p, q = gg.sin(x), gg.cos(x)
+            region.declare(outputs=[p, q])
+        return p, q
+
+    told = []
+    x = gg.placeholder(())
+    p, q = gg.cond(x > 0, branch, lambda: (x, x))
+    dx = gg.gradients(p + gg.zero_gradient(q), x)
+    assert told == [(False, True)]
+    assert value(dx, {x: 0.5}) == 1.0

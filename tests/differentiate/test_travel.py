@@ -917,3 +917,23 @@ def test_imports_of_one_graph_draw_independent_numbers_in_bodies_too():
     with gg.Graph():  # where nothing was drawn, they are those of the library
         found = gg.import_graph(library, {x: 1.0})
         assert gg.evaluate(found[drawn[0]]) == gg.evaluate(drawn[0])
+
+
+@pytest.mark.parametrize("carry", [copied, imported])
+def test_S15_a_rule_inside_is_called_once_for_a_default_that_is_asked_elsewhere(carry):
+    def inner(site, dy):
+        calls.append(site)
+        return 3.0 * dy
+
+    calls = []
+    with gg.Graph() as g:
+        x, k = gg.placeholder(()), gg.placeholder(())
+        with gg.override_gradient(lambda site, dy: [k * d for d in site.default(dy)]):
+            with gg.override_gradient(inner):
+                y = gg.sin(x)
+            y = 2.0 * y
+    new, xs, ys = carry(g, [x, k], [y])
+    with new:
+        (dx,) = gg.gradients(ys, xs[:1])
+        assert gg.evaluate(dx, dict(zip(xs, [0.5, 5.0]))) == 30.0
+    assert len(calls) == 1
