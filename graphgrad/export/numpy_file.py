@@ -23,6 +23,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program
 from ..ir.types import Array, TensorType, tensor_type
+from ..lower.widen import widen
 from ..ops.base import Constant, Full
 from ..ops.control import Cond, Scan, While
 from ..ops.per_example import PerExample
@@ -239,7 +240,7 @@ class NumpyFile:
             return "None"
 
     def _main(self) -> str:
-        f, program = self.f, self.f.program
+        f, program = self.f, widen(self.f.program)
         named = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
         params = list(named.values())
         lines = ["    lengths = {}"] if f.inputs or f._variables else []
@@ -307,6 +308,7 @@ class NumpyFile:
 
     def function(self, base: str, program: Program) -> str:
         """The name of a function that runs a body."""
+        program = widen(program)
         name = self.fresh(f"_{base}")
         named = {t: self.fresh(identifier(t.node.name)) for t in program.inputs}
         block = FunctionText(self, program, named)
