@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "random": {"ir", "ops"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
-    "export": {"ir", "ops", "compiled", "files"},
+    "export": {"ir", "ops", "lower", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "differentiate", "lower", "compiled", "files"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {

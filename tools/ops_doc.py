@@ -60,6 +60,13 @@ the end.
 - **JAX**: *traced* into XLA; *host*: called back on the host; *no*: an error says so.
 - **ONNX**: the operator there, or that it takes *several*; - means that it has no samples.
 
+**Sixteen bits.** What adds up numbers of float16 or bfloat16 accumulates in float32 and rounds
+once, at the end, on every backend: sums, means, products of matrices, convolutions, pools, norms,
+running sums, and what gradients add up (biases, embeddings, cotangents). All ops but element-wise
+ones of float16 are computed so, ops from outside graphgrad too; an element-wise op rounds what it
+makes. `var`, `std`, `average` and the norms of `gg.nn`, which are several ops, keep float32
+within. Sums of 32 and 64 bits are accumulated in their own dtype.
+
 `-` stands where an op is about what runs inside it, or about the graph: there is nothing to try.
 """
 POINTS = """

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.kinds import is_floating, is_inexact, kind_of
+from ..ir.kinds import is_inexact, kind_of
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ops.einsum import Einsum, einsum_terms
@@ -29,7 +28,7 @@ WORTH_SHARING = 1 << 23  # multiplications; below this one thread does it sooner
 
 
 def _has_blas(dtype: np.dtype[Any]) -> bool:
-    return is_inexact(dtype) and dtype.itemsize != 2
+    return is_inexact(dtype)
 
 
 def _matmul(node: Node, threads: int) -> Kernel:
@@ -54,20 +53,13 @@ def _matmul(node: Node, threads: int) -> Kernel:
                 np.matmul(x, right(y), out)
 
         return as_one
-    if kind_of(z.dtype) in "iu" or z.dtype.name == "float16":
+    if kind_of(z.dtype) in "iu":
         depth: Any = x.shape[-2 if op.transpose_a else -1]
-        large = math.prod(z.shape) * depth >= WORTH_CONVERTING  # type: ignore[arg-type]
-        convert = _by_floats if is_floating(z.dtype) else partial(_by_doubles, depth)
-        if large:
-            return lambda x, y, out: convert(left(x), right(y), out)
+        if math.prod(z.shape) * depth >= WORTH_CONVERTING:  # type: ignore[arg-type]
+            return lambda x, y, out: _by_doubles(depth, left(x), right(y), out)
     if z.ndim == 2 or not _has_blas(z.dtype):
         return lambda x, y, out: np.matmul(left(x), right(y), out)
     return _stack(left, right, z.shape, x.shape[-2 if op.transpose_a else -1], threads)
-
-
-def _by_floats(x: Any, y: Any, out: Any) -> None:
-    """The product of float16 in float32, rounded once at the end."""
-    out[...] = np.matmul(x.astype(np.float32), y.astype(np.float32))
 
 
 def _by_doubles(depth: int, x: Any, y: Any, out: Any) -> None:

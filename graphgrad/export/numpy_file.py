@@ -19,10 +19,12 @@ from ..files.weights import write_npz
 from ..ir.build import apply, build
 from ..ir.errors import ExportError, counted
 from ..ir.graph import Graph
+from ..ir.kinds import is_bfloat16
 from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program
 from ..ir.types import Array, TensorType, tensor_type
+from ..lower.widen import widen
 from ..ops.base import Constant, Full
 from ..ops.control import Cond, Scan, While
 from ..ops.per_example import PerExample
@@ -239,7 +241,7 @@ class NumpyFile:
             return "None"
 
     def _main(self) -> str:
-        f, program = self.f, self.f.program
+        f, program = self.f, _widened(self.f.program)
         named = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
         params = list(named.values())
         lines = ["    lengths = {}"] if f.inputs or f._variables else []
@@ -307,6 +309,7 @@ class NumpyFile:
 
     def function(self, base: str, program: Program) -> str:
         """The name of a function that runs a body."""
+        program = _widened(program)
         name = self.fresh(f"_{base}")
         named = {t: self.fresh(identifier(t.node.name)) for t in program.inputs}
         block = FunctionText(self, program, named)
@@ -343,6 +346,12 @@ class NumpyFile:
 
     def refuse(self, node: Node, error: Refused) -> None:
         self.refused[f"{node.name} = {node.op!r}, built at {node.where}: {error}"] = None
+
+
+def _widened(program: Program) -> Program:
+    """With float16 added up in float32; what has bfloat16 is refused, as it was built."""
+    tensors = [t for n in program.nodes for t in (*n.inputs, *n.outputs)]
+    return program if any(is_bfloat16(t.dtype) for t in tensors) else widen(program)
 
 
 class FunctionText:

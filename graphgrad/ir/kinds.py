@@ -43,6 +43,16 @@ def is_bfloat16(dtype: DType) -> bool:
     return dtype.kind == "V" and dtype.type.__name__ == "bfloat16"
 
 
+def is_half(dtype: DType) -> bool:
+    """Whether it is float16 or bfloat16."""
+    return dtype.itemsize == 2 and is_floating(dtype)
+
+
+def accumulated_in(dtype: DType) -> DType:
+    """The dtype that sums are accumulated in: float32 for 16 bits, else the dtype itself."""
+    return FLOAT32 if is_half(dtype) else dtype
+
+
 def bfloat16() -> DType:
     """The dtype; DTypeError without ml_dtypes."""
     if _ml_dtypes is None:

@@ -1,4 +1,4 @@
-"""Programs with bfloat16, as programs that compute in float32."""
+"""Programs with dtypes of 16 bits, as programs that compute in float32."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ..ir.kinds import FLOAT32, is_bfloat16
+from ..ir.kinds import FLOAT32, is_half
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ops.base import Cast, Constant, Full
-from ..ops.widening import TO_FLOAT32, in_float32, reads_or_makes_bfloat16
+from ..ops.widening import TO_FLOAT32, in_float32, of_half
 
 
 def widen(program: Program, native: Collection[type[Op]] = ()) -> Program:
-    """The program with casts around what computes with bfloat16; the very same one without any.
+    """The program with casts around what computes of 16 bits in float32; itself without any.
 
-    native: ops that what runs the program computes of bfloat16 itself, rounding once.
+    native: ops that what runs the program computes of 16 bits itself, rounding once.
     """
-    if not any(map(reads_or_makes_bfloat16, program.nodes)):
+    if not any(map(of_half, program.nodes)):
         return program
     return program.rebuild(_Widening(native))
 
 
 class _Widening:
-    """A visit of nodes. Each bfloat16 tensor becomes float32 once, for all that read it."""
+    """A visit of nodes. Each tensor of 16 bits becomes float32 once, for all that read it."""
 
     def __init__(self, native: Collection[type[Op]]) -> None:
         self._native = native
@@ -40,7 +40,7 @@ class _Widening:
         return tuple([y if y.type is t.type else _cast(node, Cast(t.dtype), y) for y, t in pairs])
 
     def _read(self, t: Tensor, node: Node) -> Tensor:
-        if not is_bfloat16(t.dtype):
+        if not is_half(t.dtype):
             return t
         if t not in self._wide:
             number = _number(t)

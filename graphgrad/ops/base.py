@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..ir.build import apply, build
 from ..ir.context import CONTEXT
 from ..ir.errors import DTypeError, GraphGradError
 from ..ir.graph import current
-from ..ir.kinds import is_floating, is_inexact, kind_of
+from ..ir.kinds import accumulated_in, is_floating, is_inexact, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
@@ -253,6 +253,12 @@ def cast(x: TensorLike, dtype: Any) -> Tensor:
     """
     x, dtype = as_tensor(x), as_dtype(dtype)
     return x if x.dtype is dtype else apply(Cast(dtype), x)
+
+
+def rounded_once(formula: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """formula(x); of 16 bits, that of x as float32, rounded at the end."""
+    wide = accumulated_in(x.dtype)
+    return formula(x) if wide is x.dtype else cast(formula(cast(x, wide)), x.dtype)
 
 
 # --- operands --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from .base import (
     is_inexact,
     like,
     np,
+    rounded_once,
 )
 from .cumulative import cumprod, cumsum
 from .exponential import sqrt
@@ -233,8 +234,8 @@ def nanstd(
     array(1.)
     """
     less = correction if ddof is None else ddof
-    chosen: dict[str, Any] = {"dtype": dtype, "where": where, "mean": mean}
-    return sqrt(nanvar(x, axis, keepdims, correction=less, **chosen))
+    chosen: dict[str, Any] = {"correction": less, "where": where, "mean": mean}
+    return rounded_once(lambda x: sqrt(nanvar(x, axis, keepdims, **chosen)), _floating(x, dtype))
 
 
 def nanmax(

@@ -7,6 +7,7 @@ from math import prod as product
 
 from ..ir.errors import ShapeError
 from ..ir.flags import truth
+from ..ir.kinds import accumulated_in
 from ..ir.types import Dim, broadcast, compatible, elements, size_of
 from .arithmetic import ADD, DIVIDE, SUBTRACT
 from .base import (
@@ -36,6 +37,7 @@ from .base import (
     like,
     np,
     promoted,
+    rounded_once,
     scalar,
     tensor_type,
 )
@@ -313,7 +315,7 @@ def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
 
 
 class ReduceMean(Reduction):
-    """y = mean of x over axes, dx = dy / count, broadcast. float16 is added up as float32."""
+    """y = mean of x over axes, dx = dy / count, broadcast."""
 
     onnx = Onnx("ReduceMean")
     reduction = "mean"
@@ -324,14 +326,14 @@ class ReduceMean(Reduction):
             raise DTypeError(f"ReduceMean takes floating operands, got {x!r}; use gg.mean to cast")
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
-        total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide)
-        count = xp.asarray(_size(x.shape, self.axes), dtype=wide)
-        return xp.astype(xp.asarray(total / count), x.dtype)
+        total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
+        return xp.asarray(total / xp.asarray(_size(x.shape, self.axes), dtype=x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
-        return (self.spread(dy / size_over(x, self.axes, x.dtype), x),)
+        wide = accumulated_in(x.dtype)  # which has the count
+        dx = cast(dy, wide) / size_over(x, self.axes, wide)
+        return (self.spread(cast(dx, x.dtype), x),)
 
 
 def mean(
@@ -358,7 +360,7 @@ def mean(
 
     Gradient: dx = dy / n, broadcast.
 
-    Source: numpy.mean; float16 is added up as float32.
+    Source: numpy.mean.
 
     >>> gg.evaluate(gg.mean([[1, 2], [3, 4]], axis=0))
     array([2., 3.])
@@ -367,8 +369,12 @@ def mean(
     axes = normal_axes(axis, x.ndim)
     if where is True:
         return apply(ReduceMean(axes, truth("keepdims", keepdims)), x)
-    total = sum(only(x, where, 0), axes, keepdims)
-    return total / counted(x, where, axes, keepdims, x.dtype)
+
+    def mean_of_some(x: Tensor) -> Tensor:
+        total = sum(only(x, where, 0), axes, keepdims)
+        return total / counted(x, where, axes, keepdims, x.dtype)
+
+    return rounded_once(mean_of_some, x)
 
 
 def _floating(x: Tensor, dtype: Any = None) -> Tensor:
@@ -415,12 +421,18 @@ def var(
     array(7.)
     """
     x = _floating(as_tensor(x), dtype)
-    axes = normal_axes(axis, x.ndim)
+    axes, less = normal_axes(axis, x.ndim), correction if ddof is None else ddof
+    return rounded_once(lambda x: _variance(x, axes, less, keepdims, where, mean), x)
+
+
+def _variance(
+    x: Tensor, axes: Axes, less: float, keepdims: bool, where: Any, mean: TensorLike | None
+) -> Tensor:
+    """The variance, computed in the dtype of x."""
     x = only(x, where, 0)
     centre = _mean(x, axes, True, where) if mean is None else like(mean, x)
     distance = only(x - centre, where, 0)
     square = real(distance * conj(distance))
-    less = correction if ddof is None else ddof
     if less == 0:
         return _mean(square, axes, keepdims, where)
     n = size_of([x.shape[a] for a in axes])
@@ -465,9 +477,9 @@ def std(
     >>> gg.evaluate(gg.std([1.0, 3.0]))
     array(1.)
     """
-    less = correction if ddof is None else ddof
-    chosen = {"dtype": dtype, "where": where, "mean": mean}
-    return sqrt(var(x, axis, correction=less, keepdims=keepdims, **chosen))
+    x = _floating(as_tensor(x), dtype)
+    axes, less = normal_axes(axis, x.ndim), correction if ddof is None else ddof
+    return rounded_once(lambda x: sqrt(_variance(x, axes, less, keepdims, where, mean)), x)
 
 
 def _mean(x: Tensor, axes: Axes, keepdims: bool, where: Any) -> Tensor:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from ..ir.errors import ShapeError
 from ..ir.flags import truth
+from ..ir.kinds import accumulated_in
 from .arithmetic import multiply
 from .base import (
     Any,
@@ -554,10 +555,10 @@ def average(
     if w.ndim != a.ndim and axis is None:
         raise ShapeError(f"weights {w.type!r} of {a.type!r}: give the axis that they are for")
     dtype = inexact(promoted(a, w)[0].dtype)
-    w = cast(_fitted_weights(a, w, axes), dtype)
+    w = cast(_fitted_weights(a, w, axes), accumulated_in(dtype))
     total = sum(w, axes, keepdims)
-    y = sum(multiply(cast(a, dtype), w), axes, keepdims) / total
-    return (y, total) if returned else y
+    y = cast(sum(multiply(cast(a, w.dtype), w), axes, keepdims) / total, dtype)
+    return (y, cast(total, dtype)) if returned else y
 
 
 def cov(

@@ -1,7 +1,9 @@
-"""bfloat16 is a format to keep numbers in: what computes with them computes in float32.
+"""Sixteen bits are a format to keep numbers in: what computes with them computes in float32.
 
 An op reads its bfloat16 operands as float32, runs as it does of float32, and what it makes is
-rounded once. Ops that move data, or look at it, run as they are.
+rounded once. Ops that move data, or look at it, run as they are. The same holds of float16, but
+for element-wise ops other than sums of many terms: NumPy and XLA compute these themselves. So every
+sum of either dtype is accumulated in float32, and rounded once.
 """
 
 from __future__ import annotations
@@ -11,29 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.kinds import FLOAT32, is_bfloat16
+from ..ir.kinds import FLOAT32, is_bfloat16, is_half
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.types import TensorType, tensor_type
+from .accumulate import AddN
 from .base import Cast
 
 TO_FLOAT32 = Cast(FLOAT32)
 
 
-def reads_or_makes_bfloat16(node: Node) -> bool:
-    """Whether a tensor at a node is of bfloat16."""
-    return any(is_bfloat16(t.type.dtype) for t in (*node.inputs, *node.outputs))
+def of_half(node: Node) -> bool:
+    """Whether a tensor at a node has 16 bits, so that it may be computed in float32."""
+    return any(is_half(t.type.dtype) for t in (*node.inputs, *node.outputs))
 
 
 def in_float32(node: Node) -> Op | None:
-    """The op that computes in float32 what a node does of bfloat16; None where it runs as it is."""
+    """The op that computes in float32 what a node does of 16 bits; None where it runs as it is."""
     op = node.op
-    if not reads_or_makes_bfloat16(node) or _runs_as_it_is(op):
+    tensors = *node.inputs, *node.outputs
+    if not of_half(node) or _runs_as_it_is(op):
         return None
-    wide = op.replace(**{n: FLOAT32 for n, v in op.attrs.items() if _says_bfloat16(v)})
+    if _computes_float16(op) and not any(is_bfloat16(t.type.dtype) for t in tensors):
+        return None
+    wide = op.replace(**{n: FLOAT32 for n, v in op.attrs.items() if _says_half(v)})
     try:
         made = wide.infer(*[_wide(t.type) for t in node.inputs])
-    except Exception:  # whatever infer raises, a user's op's too: it is for bfloat16 alone
+    except Exception:  # whatever infer raises, a user's op's too: it is for 16 bits alone
         return None
     return wide if made == tuple([_wide(t.type) for t in node.outputs]) else None
 
@@ -43,7 +49,7 @@ def computed(node: Node, xp: Any, arrays: Sequence[Any]) -> Any:
     wide = in_float32(node)
     if wide is None:
         return node.op.kernel(xp, *arrays)
-    made = wide.kernel(xp, *[xp.astype(a, FLOAT32) if is_bfloat16(a.dtype) else a for a in arrays])
+    made = wide.kernel(xp, *[xp.astype(a, FLOAT32) if is_half(a.dtype) else a for a in arrays])
     if len(node.outputs) == 1:
         return xp.astype(made, node.outputs[0].dtype)
     return tuple([xp.astype(a, t.dtype) for a, t in zip(made, node.outputs, strict=True)])
@@ -59,9 +65,14 @@ def _only_moves(op: Op) -> bool:
     return op.flop_free or (op.view and type(op).flops is Op.flops)
 
 
-def _says_bfloat16(attribute: Any) -> bool:
-    return isinstance(attribute, np.dtype) and is_bfloat16(attribute)
+def _computes_float16(op: Op) -> bool:
+    """Whether backends have it of float16 as it is: element by element, with one rounding."""
+    return op.elementwise and type(op) is not AddN
+
+
+def _says_half(attribute: Any) -> bool:
+    return isinstance(attribute, np.dtype) and is_half(attribute)
 
 
 def _wide(t: TensorType) -> TensorType:
-    return tensor_type(t.shape, FLOAT32) if is_bfloat16(t.dtype) else t
+    return tensor_type(t.shape, FLOAT32) if is_half(t.dtype) else t

@@ -543,3 +543,13 @@ def test_the_document_is_so(tmp_path, monkeypatch):
     same(outputs, step(np.ones((4, 2))))
     same(state, {n: g.state[n] for n in state})
     assert g.variables.trainable.names == ["dense/w"]
+
+
+def test_float16_is_added_up_in_float32_there_too(written):
+    x = gg.placeholder((5000, 2), "float16", name="x")
+    _, inside = gg.scan(lambda s, t: (s, gg.sum(t, 0)), 0.0, gg.reshape(x, (1, 5000, 2)))
+    f = gg.compile(x, [gg.sum(x, 0), inside])
+    ones = np.ones((5000, 2), "float16")
+    there, _ = written(f)
+    same(there(ones), f(ones), 0)
+    assert np.array_equal(there(ones)[1], [[5000, 5000]])

@@ -36,26 +36,44 @@ from .triangular import LowerHalf
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
 
 
-class Inverted(Op):
-    """y[..., i, j] = 1 / (x[..., j] - x[..., i]), and 0 where the two are equal.
+ROUNDING = 16
+"""Eigenvalues and singular values are right to so many spacings of the largest one."""
 
-    dx from y alone: dx[k] = sum of dy * y**2 over row k less that over column k.
+
+class OverGaps(Op):
+    """z[..., i, j] = y[..., i, j] / (x[..., j] - x[..., i]); 0 on the diagonal.
+
+    NaN where x_i and x_j are equal, so that 0 / 0 has a limit which no value here tells, and where
+    rounding may be all that tells them apart. There z is 0 only where columns i and j of y are 0:
+    nobody reads these vectors. No such pair of unequal numbers is let through if `strict`: where
+    y is a difference, it may have rounded to 0.
+
+    dy = dz / gaps; dx[k] = sum of dz * z / gaps over row k less that over column k.
     """
 
+    strict: bool = False
+    linear = (1,)
     stacks = True
 
-    def infer(self, x: TensorType) -> Types:
-        return (tensor_type((*x.shape, x.shape[-1]), x.dtype),)
+    def infer(self, x: TensorType, y: TensorType) -> Types:
+        return (y,)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         other = ~xp.eye(x.shape[-1], dtype=bool)  # XLA subtracts what it rounds in two ways
         gap = (x[..., None, :] - x[..., :, None]) * other
-        return xp.where(gap == 0, 0, 1 / xp.where(gap == 0, 1, gap))
+        size = xp.max(xp.abs(x), axis=-1, keepdims=True, initial=0)[..., None]
+        alike = other & (xp.abs(gap) <= ROUNDING * xp.finfo(x.dtype).eps * size)
+        if not self.strict:
+            read = xp.any(y != 0, axis=-2)
+            alike = alike & ((gap == 0) | read[..., None, :] | read[..., :, None])
+        z = y * other / xp.where(gap == 0, 1, gap)
+        return xp.where(alike, xp.asarray(np.nan, dtype=y.dtype), z)
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        (y,) = node.outputs
-        flow = dy * y * y
-        return (sum(flow, -1) - sum(flow, -2),)
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        (x, _), (z,) = node.inputs, node.outputs
+        flow = dz * apply(self, x, z)
+        dx = sum(flow, -1) - sum(flow, -2)
+        return dx if x.type.complex else real(dx), apply(self, x, dz)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """Two for each element."""
@@ -63,8 +81,8 @@ class Inverted(Op):
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
-        yield cls(), [np.array([1.0, 2.0, 4.0])]
-        yield cls(), [np.array([[1.0, 2.0], [5.0, 3.0]])]
+        yield cls(), [np.array([1.0, 2.0, 4.0]), rng.normal(size=(3, 3))]
+        yield cls(True), [np.array([[1.0, 2.0], [5.0, 3.0]]), rng.normal(size=(2, 2, 2))]
 
 
 class Eigh(Op):
@@ -73,7 +91,7 @@ class Eigh(Op):
 
     dx is the lower triangle of s + s.H with half the diagonal, s = v @ (diag(dw) + f * (v.H @ dv))
     @ v.H, f[i, j] = 1 / (w[j] - w[i]) beside the diagonal [Giles 2008, sec. 3.1]. Of equal
-    eigenvalues only gradients that do not depend on the choice of their eigenvectors are right.
+    eigenvalues, dv makes it NaN.
     """
 
     stacks = True
@@ -93,7 +111,7 @@ class Eigh(Op):
         dv = conjugated(dv)
         core = v * expand_dims(dw, -2)
         if not is_zero(dv):
-            core = core + times(v, apply(Inverted(), w) * times(v, dv, a=True))
+            core = core + times(v, apply(OverGaps(), w, times(v, dv, a=True)))
         s = times(core, v, b=True)
         return (conjugated(apply(LowerHalf(), s + adjoint(s))),)
 
@@ -164,7 +182,8 @@ class Eig(Op):
             along = times(v, dv, a=True)
             lengths = expand_dims(real(diagonal(along, 0, -2, -1)), -2)
             turned = along - times(v, v, a=True) * lengths
-            right = right + times(turned * conj(apply(Inverted(), w)), v, b=True)
+            coupled = conj(apply(OverGaps(True), w, conj(turned)))
+            right = right + times(coupled, v, b=True)
         dx = conjugated(apply(Solve(False), adjoint(v), right))
         return (dx if x.type.complex else real(dx),)
 
@@ -220,7 +239,9 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
     Gradient: v @ (diag(dw) + f * (v.H @ dv)) @ v.H made Hermitian, f[i, j] = 1 / (w[j] - w[i]) for
         i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1]; beside
         the diagonal, twice that in the triangle that is read and 0 in the other. Of complex vectors
-        it is right for what does not depend on their phases.
+        it is right for what does not depend on their phases. NaN if a vector is read whose
+        eigenvalue equals another one, or nearly so: these vectors are no function of x. That of
+        the eigenvalues alone is right.
 
     >>> w, v = gg.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
     >>> gg.evaluate(w).round(4)
@@ -271,7 +292,8 @@ def eig(x: TensorLike, /) -> EigResult:
 
     Gradient: v.H**-1 @ (diag(dw) + (v.H @ dv - v.H @ v @ diag(re(diag(v.H @ dv)))) * f) @ v.H with
         f[i, j] = 1 / conj(w[j] - w[i]) for i != j, of the conjugates of dw, dv and dx. It is right
-        for eigenvalues that differ, and for what does not depend on the phases of the vectors.
+        for eigenvalues that differ, and for what does not depend on the phases of the vectors; NaN
+        if vectors are read and two eigenvalues are equal, or nearly so.
 
     Source: numpy.linalg.eig, which gives real results where all eigenvalues are; Boeddeker et al.
         2017, "On the computation of complex-valued gradients with application to statistically

@@ -17,6 +17,7 @@ from ..base import (
     cast,
     np,
     promoted,
+    rounded_once,
 )
 from ..logic import where
 from ..reductions import Axes, Reduction, sum
@@ -110,7 +111,7 @@ def _vector_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
         return sum(cast(x != 0, x.dtype), axes, keepdims)
     if ord == 1:
         return sum(size, axes, keepdims)
-    return _power_norm(size, float(ord), axes, keepdims)
+    return rounded_once(lambda size: _power_norm(size, float(ord), axes, keepdims), size)
 
 
 def _power_norm(size: Tensor, p: float, axes: Axes, keepdims: bool) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir.errors import GradientError
 from ...ir.flags import truth
-from ...ir.types import Dim
+from ...ir.types import Dim, elements
 from ..base import (
     Any,
     Gradients,
@@ -25,18 +25,53 @@ from ..base import (
     real_dtype,
     tensor_type,
 )
-from ..complex_parts import conj, imag
+from ..complex_parts import conj, imag, real
 from ..diagonal import diagonal
-from ..logic import less, where
+from ..logic import equal, less, where
 from ..magnitudes import abs
+from ..reductions import sum
 from ..shaping import expand_dims
 from ..sorting import argsort, take_along_axis
 from . import stepwise
-from .eigenvalues import Inverted, eigh, eigvalsh
+from .eigenvalues import ROUNDING, OverGaps, eigh, eigvalsh
 from .matrices import adjoint, conjugated, dense, matrices, shorter, square, times
 from .results import SVDResult
 
 __all__ = ["svd", "svdvals"]
+
+
+class OverValues(Op):
+    """z[..., i, j] = y[..., i, j] / x[..., j], of x that are not negative.
+
+    NaN where x_j is 0, and where rounding may be all that it is; there z is 0 only where column j
+    of y is 0. dy = dz / x; dx[j] = -sum of dz * z / x over column j.
+    """
+
+    linear = (1,)
+    stacks = True
+
+    def infer(self, x: TensorType, y: TensorType) -> Types:
+        return (y,)
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        size = xp.max(x, axis=-1, keepdims=True, initial=0)
+        none = x <= ROUNDING * xp.finfo(x.dtype).eps * size
+        none = none & ((x == 0) | xp.any(y != 0, axis=-2))
+        z = y / xp.where(x == 0, 1, x)[..., None, :]
+        return xp.where(none[..., None, :], xp.asarray(np.nan, dtype=y.dtype), z)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        (x, _), (z,) = node.inputs, node.outputs
+        dx = -sum(dz * apply(self, x, z), -2)
+        return real(dx), apply(self, x, dz)
+
+    def flops(self, inputs: Types, outputs: Types) -> float | None:
+        """One for each element."""
+        return elements(outputs[0])
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(), [np.array([4.0, 2.0]), rng.normal(size=(3, 2))]
 
 
 class Svd(Op):
@@ -94,16 +129,27 @@ class Svd(Op):
 def _backward(u: Tensor, s: Tensor, vh: Tensor, du: Tensor, ds: Tensor, dvh: Tensor) -> Tensor:
     """dx for the inner product Re <dx, x>, of the reduced factors."""
     row, column = expand_dims(s, -2), expand_dims(s, -1)
-    gaps = apply(Inverted(), s) / (row + column)  # of the squares, without their rounding
     of_u, of_v = times(u, du, a=True), times(vh, dvh, b=True)
-    left = gaps * (of_u - adjoint(of_u)) * row
-    right = gaps * (of_v - adjoint(of_v)) * column
+    core = _turned(s, of_u) * row + _turned(s, of_v) * column
     if u.type.complex:  # how the vectors turn together
         ds = ds + imag(diagonal(of_u, 0, -2, -1)) / s * 1j
-    core = times(u, left + right) + u * expand_dims(ds, -2)
-    beside_u = (du - times(u, of_u)) / row
-    beside_v = (dvh - times(adjoint(of_v), vh)) / column
-    return times(core + beside_u, vh) + times(u, beside_v)
+    left = times(u, core) + u * expand_dims(ds, -2)
+    left = left + _beside(u, s, du, of_u)
+    return times(left, vh) + times(u, _beside(adjoint(vh), s, adjoint(dvh), of_v), b=True)
+
+
+def _beside(v: Tensor, s: Tensor, dv: Tensor, along: Tensor) -> Tensor:
+    """(dv - v @ along) / s, along = v.H @ dv: 0 for square v, but NaN where OverValues has it."""
+    if square(*v.shape[-2:]):
+        return apply(OverValues(), s, dv) * 0.0  # without what rounding would leave
+    return apply(OverValues(), s, dv - times(v, along))
+
+
+def _turned(s: Tensor, along: Tensor) -> Tensor:
+    """(along - along.H) / (s[j]**2 - s[i]**2), 0 on the diagonal, without rounding of squares."""
+    total = expand_dims(s, -2) + expand_dims(s, -1)
+    part = apply(OverGaps(), s, along) / where(equal(total, 0), like(1, total), total)
+    return part + adjoint(part)
 
 
 def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
@@ -173,8 +219,8 @@ def svd(
         completed U or Vh gets a gradient.
 
     Gradient: as in the source, for singular values that differ and are not 0; of complex vectors it
-        is right for what does not depend on their phases. Of S alone conj(u @ diag(ds) @ vh), for
-        any.
+        is right for what does not depend on their phases. NaN if vectors are read whose singular
+        values are equal, or nearly so. Of S alone conj(u @ diag(ds) @ vh), for any.
 
     Source: numpy.linalg.svd; Townsend 2016, "Differentiating the singular value decomposition".
 

@@ -7,10 +7,10 @@ from functools import reduce
 from ...ir.domains import FINITE, NON_NEGATIVE, PROBABILITY
 from ...ir.errors import ShapeError
 from ...ir.flags import truth
-from ...ir.kinds import limits_of
+from ...ir.kinds import accumulated_in, limits_of
 from ...ir.types import compatible
 from ..arithmetic import add, multiply
-from ..base import Any, Tensor, TensorLike, apply, as_tensor, cast, whole
+from ..base import Any, Tensor, TensorLike, apply, as_tensor, cast, rounded_once, whole
 from ..exponential import sqrt
 from ..folding import merged, parted
 from ..padding import Pad
@@ -277,7 +277,9 @@ def rms_norm(
     NON_NEGATIVE.if_given("epsilon", epsilon)
     (x,) = real_operands("rms_norm", x)
     added = float(limits_of(x.dtype).eps) if epsilon is None else epsilon
-    return _scaled(x / sqrt(mean(x * x, normal_axes(axis, x.ndim), True) + added), scale, None)
+    axes = normal_axes(axis, x.ndim)
+    y = rounded_once(lambda x: x / sqrt(mean(x * x, axes, True) + added), x)
+    return _scaled(y, scale, None)
 
 
 def standardize(
@@ -310,11 +312,17 @@ def standardize(
     NON_NEGATIVE("epsilon", epsilon)
     (x,) = real_operands("standardize", x)
     axes = normal_axes(axis, x.ndim)
-    centred = x - (_mean(x, axes, True) if mean is None else as_tensor(mean, x.dtype))
-    spread = (
-        _mean(centred * centred, axes, True) if variance is None else as_tensor(variance, x.dtype)
-    )
-    return centred / sqrt(spread + epsilon)
+
+    def standard(x: Tensor) -> Tensor:
+        centred = x - (_mean(x, axes, True) if mean is None else as_tensor(mean, x.dtype))
+        spread = (
+            _mean(centred * centred, axes, True)
+            if variance is None
+            else as_tensor(variance, x.dtype)
+        )
+        return centred / sqrt(spread + epsilon)
+
+    return rounded_once(standard, x)
 
 
 def local_response_norm(
@@ -365,10 +373,13 @@ def local_response_norm(
 
 
 def _normalised(x: Tensor, axes: Any, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    average = mean(x, axes, True)
-    centred = x - average
+    """x normalised, its mean and its variance; those of 16 bits are computed in float32."""
+    wide = cast(x, accumulated_in(x.dtype))
+    average = mean(wide, axes, True)
+    centred = wide - average
     variance = mean(centred * centred, axes, True)
-    return centred / sqrt(variance + epsilon), average, variance
+    y = centred / sqrt(variance + epsilon)
+    return cast(y, x.dtype), cast(average, x.dtype), cast(variance, x.dtype)
 
 
 def _scaled(y: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:

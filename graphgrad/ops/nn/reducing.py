@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...ir.errors import ShapeError
+from ...ir.kinds import accumulated_in
 from ...ir.types import compatible
-from ..base import Tensor, TensorLike, as_tensor, cast, like
+from ..base import Tensor, TensorLike, as_tensor, cast, like, rounded_once
 from ..indexing import take
 from ..logic import greater_equal, less, logical_and, not_equal, where
 from ..reductions import mean, sum
@@ -58,4 +59,6 @@ def reduce_weighted(losses: Tensor, counts: Tensor, kept: Tensor | None, reducti
         return sum(losses)
     if kept is None and counts.ndim == 0:
         return mean(losses)
-    return sum(losses) / sum(counts if kept is not None else broadcast_like(counts, losses))
+    counts = counts if kept is not None else broadcast_like(counts, losses)
+    wide = cast(counts, accumulated_in(counts.dtype))
+    return rounded_once(lambda losses: sum(losses) / sum(wide), losses)
