@@ -62,7 +62,7 @@ def again(call: float) -> float:
 def check_apart(earlier: list[Note], exact: bool) -> bool:
     """The law; whether each call is told from all others by its name.
 
-    exact  no run is computed whose results are not used, as those of a batched while are
+    exact  no run is computed under the name of a call but that call, as in a bounded while
     """
     assert not {d for _, d in earlier} & {d for _, d in notes}, "two runs share a draw"
     names: dict[float, float] = {}
