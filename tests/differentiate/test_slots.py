@@ -201,3 +201,26 @@ def test_S42_one_gradient_for_two_outputs_is_as_two_equal_ones(way):
             return gg.evaluate([dx, gg.gradients(dx, d)], {x: Y, d: 2.0 * Y})
 
     np.testing.assert_allclose(found(True), found(False), rtol=1e-12)
+
+
+def test_S42_a_carry_of_an_unrolled_run_is_a_slot_as_in_the_loop():
+    """Where the run also reads the tensor that the loop begins with."""
+
+    def summed(site, dy):
+        return [dy * 0.3 for _ in site.inputs]
+
+    def derivative(length, unroll):
+        with gg.Graph():
+            x = gg.placeholder(())
+
+            def step(c, _):
+                with gg.override_gradient(summed):
+                    y = c * x
+                return y, None
+
+            y, _ = gg.scan(step, x, None, length=length, unroll=unroll)
+            return gg.evaluate(gg.gradients(y, x), {x: 0.4})
+
+    for length in (1, 2, 3):
+        for unroll in (2, 3):
+            np.testing.assert_allclose(derivative(length, unroll), derivative(length, 1))

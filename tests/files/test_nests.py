@@ -31,6 +31,6 @@ class InFiles:
 @pytest.mark.parametrize("first", [500_000, 500_010])
 def test_random_nests_in_files_are_what_a_tape_makes_of_them(first, tmp_path, monkeypatch):
     monkeypatch.setattr(nests, "pickle", InFiles(tmp_path))
-    monkeypatch.setattr(nests, "JOURNEYS", ["pickle"])
-    found = [nests.check(nests.question(seed)) for seed in range(first, first + 8)]
+    monkeypatch.setattr(nests, "WAYS", ["pickle"])
+    found = [nests.check(nests.question(seed, "numpy")) for seed in range(first, first + 8)]
     assert found.count("agreed") > 4

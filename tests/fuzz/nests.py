@@ -1,11 +1,14 @@
-"""Random nests of loops, choices, batches and rules as data, against a tape that shares no code.
+"""Random programs of loops, rules and chains of transforms, against a tape that shares no code.
 
-A program is a list of statements over typed variables; loops and the like hold programs. One
-interpreter runs it in two worlds: graphgrad builds a graph with its loops, and the tape of
-`tape.py` computes what Python's own loops compute. The same derivatives are asked of both. A
-program that goes wrong is made smaller: statements become constants for as long as it does.
+A program is a list of statements over typed variables; loops, choices, batches, derivatives,
+checkpoints, regions and journeys are statements that hold programs, one in the other or as a chain
+of three to six. One interpreter runs it in two worlds: graphgrad builds a graph, and the tape of
+`tape.py` computes what Python's own loops compute. The same derivatives are asked of both. Where a
+rule draws, the tape draws the same, call by call (`draws.py`).
 
-python -m tests.fuzz.nests --count 200 --seed 0 [--shrink]
+python -m tests.fuzz.nests --count 20000 --seed 0 --backend numpy   prints the seeds that go wrong
+python -m tests.fuzz.nests --seed 17 --count 1 --shrink   makes one smaller while it goes wrong
+python -m tests.fuzz.nests --count 2000 --census   counts what programs hold, and runs none
 """
 
 from __future__ import annotations
@@ -13,30 +16,35 @@ from __future__ import annotations
 import argparse
 import collections
 import copy
+import importlib.util
 import itertools
 import pickle
+import re
 import sys
+import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.optimise.passes import segments
 
-from . import tape
-from .loops import BACKENDS, REASONS
+from . import draws, tape
 
+BACKENDS = [b for b, m in (("llvm", "llvmlite"), ("jax", "jax")) if importlib.util.find_spec(m)]
 D = 3
 """The length of vectors, and of both sides of matrices."""
 
 Type = tuple[str, tuple[Any, ...]]
 F, V, M, N, R = (("f", s) for s in [(), (D,), (D, D), ("n",), ("n", D)])
-I, P = ("i", ()), ("b", ())  # noqa: E741
-KINDS = {"f": "float64", "g": "float32", "i": "int64", "b": "bool"}
+I, P, C, G = ("i", ()), ("b", ()), ("c", ()), ("g", ())  # noqa: E741
+KINDS = {"f": "float64", "g": "float32", "i": "int64", "b": "bool", "c": "complex128"}
 
 
 @dataclass
@@ -67,8 +75,9 @@ class Graphs:
     """The elementary functions of graphgrad under the names of the tape."""
 
     constant, sin, cos, tanh, exp = gg.constant, gg.sin, gg.cos, gg.tanh, gg.exp
-    identity, stop_gradient, cast, where, clip = (
-        gg.identity, gg.stop_gradient, gg.cast, gg.where, gg.clip)  # fmt: skip
+    identity, stop_gradient, cast, where, clip, real, imag, is_zero = (
+        gg.identity, gg.stop_gradient, gg.cast, gg.where, gg.clip, gg.real, gg.imag,
+        gg.is_zero)  # fmt: skip
     add, multiply, subtract, negative = gg.add, gg.multiply, gg.subtract, gg.negative
     total = staticmethod(lambda x, axis=None: gg.sum(x, axis=axis))
     broadcast, transpose, flip = gg.broadcast_to, gg.permute_dims, staticmethod(lambda x: x[::-1])
@@ -81,6 +90,11 @@ class Graphs:
     def at(x: Any, i: Any) -> Any:
         return gg.take(x, i, axis=0)
 
+    @staticmethod
+    def draw(site: Any, call: Any, keyed: bool) -> Any:
+        u = gg.random.uniform((), 0.4, 1.2, seed=site.random_key() if keyed else None)
+        return gg.extend.apply(draws.Noted(), u, call)
+
 
 class Tapes:
     """The tape as it is."""
@@ -92,6 +106,14 @@ class Tapes:
     @staticmethod
     def constant(array: Any, dtype: Any = None) -> tape.Value:
         return tape.Value(np.asarray(array, dtype))
+
+    @staticmethod
+    def is_zero(x: tape.Value) -> bool:
+        return x.zero
+
+    @staticmethod
+    def draw(site: Any, call: tape.Value, keyed: bool) -> tape.Value:
+        return tape.Value(draws.again(float(call.array)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(tape, name)
@@ -117,7 +139,6 @@ def _logic(w: Any, p: Any, q: Any) -> Any:
 
 GRAPH, TAPE = Graphs, Tapes()
 
-SMALL = {F, V, M}
 EASY: dict[str, Any] = {  # name: (types of the inputs, function)
     "sin": ("x", lambda w, x: w.sin(x)),
     "cos": ("x", lambda w, x: w.cos(x)),
@@ -138,6 +159,13 @@ EASY: dict[str, Any] = {  # name: (types of the inputs, function)
     "column sums": ([M], lambda w, x: w.total(x, 0)),
     "row sums": ([R], lambda w, x: w.total(x, 0)),
     "all": ([N], lambda w, x: w.total(x)),
+    "mean": ([V], lambda w, x: w.multiply(w.total(x), 1 / D)),
+    "flat": ([M], lambda w, x: w.total(w.reshape(x, (D * D,)))),
+    "to complex": ([F], lambda w, x: w.cast(x, "complex128")),
+    "turn": ([C], lambda w, z: w.multiply(z, 0.6 + 0.5j)),
+    "together": ([C, C], lambda w, x, y: w.multiply(w.multiply(x, y), 0.4)),
+    "real": ([C], lambda w, z: w.real(z)),
+    "imag": ([C], lambda w, z: w.imag(z)),
     "third": ([V], lambda w, x: w.pick(x, 2)),
     "row": ([M], lambda w, x: w.pick(x, 1)),
     "at": ([V, I], lambda w, x, i: w.at(x, i)),
@@ -171,34 +199,71 @@ GIVES: dict[str, Type] = {
     "at": F, "row at": V, "vm": V, "mv": V, "mm": M, "rm": R, "gram": M, "outer": M, "turned": M,
     "three": V, "rows": M, "columns": M, "sums so far": V, "rows so far": R, "backwards": V,
     "rows backwards": R, "wide": V, "to rows": R, "narrow": F, "next": I, "after": I,
-    "as float": F, "above": P, "many": P, "either": P,
+    "as float": F, "above": P, "many": P, "either": P, "mean": F, "flat": F, "to complex": C,
+    "turn": C, "together": C, "real": F, "imag": F,
 }  # fmt: skip
 
 # --- rules ---------------------------------------------------------------------------------------
 
-LINEAR = ["sum", "inputs", "outputs", "both", "twice", "closure", "partial", "exact"]
-OTHERS = ["sine", "clip", "square", "clipped default"]
+LINEAR = ["sum", "inputs", "outputs", "both", "twice", "closure", "inner", "partial", "exact",
+          "entry", "some", "mapping", "drawn", "keyed"]  # fmt: skip
+OTHERS = ["sine", "clip", "square", "norm", "affine", "zeros", "clipped default", "drawn default"]
+BY_DEFAULT = ("exact", "twice", "clipped default", "norm", "drawn default")
+DRAWN = ("drawn", "keyed", "drawn default")
+NOT_AT_ZERO = ("affine", "zeros", "drawn default")
+"""What a loop may call with a zero where its runs call nothing."""
+CLOSED = ("closure", "inner")
+BY_ELEMENTS = ("twice", "exact", "entry")
 
 
-def rule_of(kind: str, w: Any, closed: Any) -> Callable[..., Any]:
-    """A rule that treats all inputs alike, of graphgrad or of the tape."""
+def rule_of(kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False) -> Any:
+    """A rule that treats all inputs alike, of graphgrad or of the tape.
+
+    closed   what it closes over, maybe known only later
+    forward  it may be asked for a jvp, so that a draw must not be named by the gradients
+    """
     default = tape.Default if w is TAPE else gg.DEFAULT
+    nothing = None if w is TAPE else gg.NO_GRAD
 
     def absent(d: Any) -> bool:
         return d is None or d is gg.NO_GRAD
 
+    def sums(parts: Sequence[Any]) -> Any:
+        s = w.constant(0.0, "float64")
+        for k, x in enumerate(parts):
+            s = w.add(s, w.multiply(w.cast(w.total(w.sin(x)), "float64"), 1.0 + 0.3 * k))
+        return s
+
     def rule(site: Any, *dys: Any) -> Any:
         floats = [x.dtype.kind == "f" for x in site.inputs]
-        if kind in ("exact", "twice", "clipped default"):
-            found = [gg.NO_GRAD if absent(d) else d for d in site.default(*dys)]
-            if kind == "twice":
-                found = [d if absent(d) else w.multiply(d, 2.0) for d in found]
-            if kind == "clipped default":
-                found = [d if absent(d) else w.clip(d, -0.4, 0.4) for d in found]
-            return [None if absent(d) and w is TAPE else d for d in found]
+
+        def draw() -> Any:
+            call = [x for x in site.inputs if x.dtype.kind == "f"]
+            call += [] if forward else [d for d in dys if d is not None]
+            return w.draw(site, sums(call), kind == "keyed")
+
+        if kind in BY_DEFAULT:
+            changes = {
+                "exact": lambda d: d,
+                "twice": lambda d: w.multiply(d, 2.0),
+                "clipped default": lambda d: w.clip(d, -0.4, 0.4),
+                "norm": lambda d: w.multiply(d, w.exp(w.negative(w.total(w.multiply(d, d))))),
+                "drawn default": lambda d: w.add(d, w.cast(u, d.dtype)),
+            }
+            u = draw() if kind == "drawn default" else None
+            dxs = list(site.default(*dys))
+            if kind == "drawn default" and w is TAPE:  # where nothing flows there is a zero
+                dxs = [tape.zeros(x) if d is None and f else d
+                       for d, x, f in zip(dxs, site.inputs, floats, strict=True)]  # fmt: skip
+            return [nothing if absent(d) else changes[kind](d) for d in dxs]
+        if kind == "entry":
+            return [default if f else nothing for f in floats]
         s = w.constant(0.0, "float64")
         for y, dy in zip(site.outputs, dys, strict=True):
             if dy is None:
+                continue
+            if kind == "zeros" and w.is_zero(dy):
+                s = w.add(s, 0.5)
                 continue
             if kind in ("outputs", "both"):
                 dy = w.multiply(dy, w.add(w.sin(y), 0.5))
@@ -209,18 +274,36 @@ def rule_of(kind: str, w: Any, closed: Any) -> Callable[..., Any]:
             s = w.clip(s, -0.5, 0.5)
         if kind == "square":
             s = w.multiply(w.multiply(s, s), 0.2)
-        if kind == "closure":
-            s = w.multiply(s, closed)
-        dxs: list[Any] = [None] * len(floats)
+        if kind in CLOSED:
+            s = w.multiply(s, sums(closed))
+        if kind in DRAWN:
+            s = w.multiply(s, draw())
+        dxs: list[Any] = [nothing] * len(floats)
         for i, x in enumerate(site.inputs):
             if floats[i]:
                 slope = w.cos(x) if kind in ("inputs", "both") else w.add(w.multiply(x, 0.0), 0.3)
                 dxs[i] = w.multiply(slope, w.cast(s, x.dtype))
+                if kind == "affine":
+                    dxs[i] = w.add(dxs[i], w.multiply(x, 0.3))
         if kind == "partial":
             dxs[floats.index(True)] = default
+        if kind == "some" and sum(floats) > 1:
+            dxs[len(floats) - 1 - floats[::-1].index(True)] = nothing
+        if kind == "mapping" and w is GRAPH:
+            return {x: d for x, d, f in zip(site.inputs, dxs, floats, strict=True) if f}
         return dxs
 
     rule.__name__ = kind.replace(" ", "_")
+    return rule
+
+
+def replacing(w: Any) -> Any:
+    """A rule for each op of a type that a call names, or that is marked later."""
+
+    def rule(site: Any, dy: Any) -> Any:
+        (x,) = site.inputs
+        return [w.multiply(dy, w.add(w.multiply(x, 0.3), 0.5))]
+
     return rule
 
 
@@ -234,20 +317,24 @@ class Config:
     rules: list[str]
     unknown: bool
     bounded: bool
-    count: int
     forward: bool
+    complex: bool
+    draws: bool
+    loops: bool
+    derivatives: int
 
 
 class Maker:
     """Makes a body. Variables that are seen: outer ones, parameters, what was made."""
 
     def __init__(self, rng: Any, ids: Any, seen: Sequence[tuple[int, Type]], how: Config,
-                 depth: int = 0, alone: bool = False) -> None:  # fmt: skip
+                 depth: int = 0, chain: int = 0) -> None:  # fmt: skip
         self.rng, self.ids, self.how, self.depth = rng, ids, how, depth
         self.seen = list(seen)
         self.steps: list[Statement] = []
         self.simple = depth >= 3
-        self.alone = alone
+        self.chain = chain
+        self.linked: list[tuple[int, Type]] = []
 
     def flip(self, p: float = 0.5) -> bool:
         return bool(self.rng.random() < p)
@@ -274,8 +361,8 @@ class Maker:
         if t in (I, P) or not any(u[0] == "f" for _, u in self.seen):
             value = int(self.rng.integers(3)) if kind == "i" else kind == "b" and self.flip()
             return self.do("constant", [], [t], {"value": value})[0]
-        if kind == "g":
-            return self.do("cast", [self.get(("f", shape))], [t], {"to": "float32"})[0]
+        if kind in "gc":
+            return self.do("cast", [self.get(("f", shape))], [t], {"to": KINDS[kind]})[0]
         if t == F:
             narrow = [i for i, u in self.seen if u == ("g", ())]
             if narrow and self.flip():
@@ -290,8 +377,28 @@ class Maker:
             return self.do("outer", [self.get(V), self.get(V)], [M])[0]
         raise AssertionError(t)
 
+    def gets(self, types: Sequence[Type]) -> list[int]:
+        """A variable for each type, sometimes one for two."""
+        found: dict[Type, int] = {}
+        return [found[t] if t in found and self.flip(0.25) else found.setdefault(t, self.get(t))
+                for t in types]  # fmt: skip
+
+    def fitted(self, i: int, t: Type) -> int:
+        """A variable made of another one by its sum; both are floats."""
+        have = type_of(self, i)
+        if have == t:
+            return i
+        if have[1]:
+            i = self.do("total", [i], [(have[0], ())])[0]
+        if have[0] != t[0]:
+            i = self.do("cast", [i], [(t[0], ())], {"to": KINDS[t[0]]})[0]
+        if t[1]:
+            i = self.do("wide", [i], [V])[0]
+        return self.do("outer", [i, i], [M])[0] if t == M else i
+
     def type(self) -> Type:
-        return self.of([F, F, F, V, V, V, M, ("g", ()), I, P])
+        kinds = [F, F, F, V, V, V, M, I, P] + [G] * (not self.how.draws) + [C] * self.how.complex
+        return self.of(kinds)
 
     def types(self, least: int, most: int) -> list[Type]:
         found = [self.type() for _ in range(int(self.rng.integers(least, most + 1)))]
@@ -299,35 +406,47 @@ class Maker:
             found[0] = self.of([F, V])
         return found
 
-    def inside(self, params: Sequence[Type], results: Sequence[Any], alone: bool = False,
-               size: int = 3, fixed: Sequence[Type] = ()) -> Body:  # fmt: skip
-        """A body. A result is a type, or a (type, parameter) that may be passed on."""
+    def inside(self, params: Sequence[Type], results: Sequence[Type], alone: bool = False,
+               fixed: Sequence[Type] = (), how: Config | None = None) -> Body:  # fmt: skip
+        """A body of what is seen here. A result that is fixed may be what a parameter was."""
         ids = [next(self.ids) for _ in params]
         outer = [] if alone else [s for s in self.seen if s[1][1][:1] != ("n",) or self.flip()]
-        if outer and not alone:
+        if how is not None:
+            outer = [s for s in outer if s[1][0] != "c"]
+        if outer:
             keep = [s for s in outer if self.flip(0.6)]
             outer = keep or outer[-2:]
-        b = Maker(self.rng, self.ids, [*outer, *zip(ids, params, strict=True)], self.how,
-                  self.depth + 1, alone)  # fmt: skip
-        b.run(int(self.rng.integers(0 if self.flip(0.2) else 1, size + 1)))
+        b = Maker(self.rng, self.ids, [*outer, *zip(ids, params, strict=True)], how or self.how,
+                  self.depth + 1, max(self.chain - 1, 0))  # fmt: skip
+        most = 1 if self.chain else 3
+        b.run(int(self.rng.integers(0 if self.flip(0.2) else 1, most + 1)))
+        links = [i for i, t in b.linked if t[0] in "fg"]
         out = []
         for i, t in enumerate(results):
-            if i < len(fixed) and self.flip(0.15):  # a carry that goes on as it came, or another
+            if links and t[0] in "fg":
+                out.append(b.fitted(links.pop(0), t))
+            elif i < len(fixed) and self.flip(0.15):  # a carry that goes on as it came, or another
                 same = [p for p, u in zip(ids, params, strict=True) if u == t]
                 out.append(int(self.of(same)))
             elif i < len(fixed) and t[0] == "f" and self.flip(0.25):  # one that adds up
                 out += b.do("add", [ids[i], b.get(t)], [t])
             else:
                 out.append(b.get(t))
+        b.linked = [(i, t) for i, t in b.linked if i in out]
         return pruned(Body(ids, b.steps, out))
 
     def run(self, count: int) -> None:
+        """Statements; the last one is the next link of the chain."""
         for _ in range(count):
             kinds: list[Any] = [easy] * 5
-            if not self.simple:
-                kinds += [scan, scan, scan, mapped, fori, while_, choice, several, prefixes]
-                kinds += [batch, region, region, stamps, custom, checkpoint, derivative]
+            if not self.simple and not self.chain:
+                kinds += OPS + self.how.loops * LOOPED
             self.of(kinds)(self)
+        before, first = len(self.seen), len(self.steps)
+        while self.chain and not any(s.bodies for s in self.steps[first:]):
+            self.of(OPS + self.how.loops * LOOPED)(self)
+        made = [(i, t) for i, t in self.seen[before:] if self.chain and t[0] in "fg"]
+        self.linked = [(i, t) for i, t in made if "n" not in t[1] and t[1] in ((), (D,), (D, D))]
 
 
 def pruned(body: Body) -> Body:
@@ -346,9 +465,7 @@ def reads(s: Statement) -> set[int]:
     found = set(s.ins)
     for b in s.bodies:
         found |= free(b)
-    if "closed" in s.how:
-        found.add(s.how["closed"])
-    return found
+    return found | {s.how[k] for k in ("closed", "captured") if k in s.how}
 
 
 def free(body: Body) -> set[int]:
@@ -368,7 +485,9 @@ def easy(m: Maker) -> None:
         ins = [m.get({"x": t, "s": F, "p": P}[c]) for c in takes]
         m.do(name, ins, [t])
         return
-    if any(t in (N, R) and not m.have(t) for t in takes):
+    if any(t in (N, R, C) and not m.have(t) for t in takes):
+        return
+    if (name == "to complex" and not m.how.complex) or (name == "narrow" and m.how.draws):
         return
     m.do(name, [m.get(t) for t in takes], [GIVES[name]])
 
@@ -399,7 +518,7 @@ def scan(m: Maker) -> None:
         return
     slices = [row_of(type_of(m, i)) for i in xs]
     how: dict[str, Any] = {"carries": len(carries), "reverse": m.flip(0.3), "length": None}
-    how["unroll"] = m.of([1, 1, 1, 2, 3])
+    how["unroll"], how["pack"] = m.of([1, 1, 1, 2, 3]), m.of([None, None, "dict", "pair"])
     n: Any = type_of(m, xs[0])[1][0] if xs else None
     if not xs:
         how["length"] = n = int(m.of([0, 1, 2, 3, 3, 5]))
@@ -407,7 +526,7 @@ def scan(m: Maker) -> None:
         how["unroll"] = 1
     body = m.inside([*carries, *slices], [*carries, *rows], fixed=carries)
     stacked = [(t[0], (n, *t[1])) for t in rows]
-    m.do("scan", [*[m.get(t) for t in carries], *xs], [*carries, *stacked], how, [body])
+    m.do("scan", [*m.gets(carries), *xs], [*carries, *stacked], how, [body])
 
 
 def mapped(m: Maker) -> None:
@@ -422,7 +541,7 @@ def mapped(m: Maker) -> None:
 
 def fori(m: Maker) -> None:
     carries = m.types(1, 3)
-    lo, ins = int(m.rng.integers(0, 2)), [m.get(t) for t in carries]
+    lo, ins = int(m.rng.integers(0, 2)), m.gets(carries)
     how = {"lo": lo, "hi": int(m.rng.integers(0, 4)), "late": False}
     body = m.inside([I, *carries], carries)
     if m.flip(0.35) and not m.how.bounded:
@@ -433,10 +552,10 @@ def fori(m: Maker) -> None:
 
 def while_(m: Maker) -> None:
     carries = m.types(1, 3)
-    body = m.inside([F, *carries], [F, *carries], fixed=[])
+    body = m.inside([F, *carries], [F, *carries])
     how = {"most": int(m.rng.integers(0, 5)), "limit": float(m.rng.uniform(0.2, 2.5)),
            "bound": 6 if m.how.bounded or m.flip() else None}  # fmt: skip
-    m.do("while", [m.get(F), *[m.get(t) for t in carries]], [F, *carries], how, [body])
+    m.do("while", m.gets([F, *carries]), [F, *carries], how, [body])
 
 
 def choice(m: Maker) -> None:
@@ -448,7 +567,7 @@ def choice(m: Maker) -> None:
 def several(m: Maker) -> None:
     types, params = m.types(1, 2), m.types(0, 2)
     bodies = [m.inside(params, types) for _ in range(int(m.rng.integers(1, 4)))]
-    m.do("switch", [m.get(I), *[m.get(t) for t in params]], types, {"less": m.of([0, 1])}, bodies)
+    m.do("switch", [m.get(I), *m.gets(params)], types, {"less": m.of([0, 1])}, bodies)
 
 
 def prefixes(m: Maker) -> None:
@@ -472,24 +591,27 @@ def batch(m: Maker) -> None:
     types = [(t[0], (D, *t[1])) for t in results]
     axes = [a - len(t[1]) if a is not None and m.flip(0.2) else a
             for a, t in zip(axes, args, strict=True)]  # fmt: skip
-    m.do("vmap", [m.get(t) for t in args], types, {"axes": axes, "out": out}, [body])
+    m.do("vmap", m.gets(args), types, {"axes": axes, "out": out}, [body])
 
 
 def region(m: Maker) -> None:
     kind = m.of(m.how.rules)
     closed = m.get(F)
-    results = [t for t in m.types(1, 2) if t[0] != "g"]
-    body = m.inside([], results or [F], size=3)
     start = next((s for s in m.seen if s[1] in (F, V)), None)
     if start is None:
         return
+    results = [t for t in m.types(1, 2) if t[0] not in "gc"]
+    body = m.inside([], results or [F], how=replace(m.how, complex=False))
     inner = next(m.ids)  # there is always a float that is made inside of a float outside
     body.steps.insert(0, Statement("tanh", [start[0]], [inner], [start[1]]))
     own = {i: t for s in body.steps for i, t in zip(s.outs, s.types, strict=True)}
     body.results = list(dict.fromkeys([inner, *(i for i in body.results if i in own)]))
     nested = any(s.bodies for s in body.steps)
-    how = {"rule": kind, "closed": closed, "declared": nested or kind == "partial" or m.flip(),
-           "through": m.flip(0.2)}  # fmt: skip
+    sure = nested or kind in ("partial", "entry", "some", "zeros")
+    how = {"rule": kind, "closed": closed, "inner": inner, "declared": sure or m.flip(),
+           "through": m.flip(0.2), "escape": m.flip(0.1)}  # fmt: skip
+    if kind not in CLOSED and m.flip():
+        how["name"] = f"nests {inner}"
     m.do("region", [], [own[i] for i in body.results], how, [pruned(body)])
 
 
@@ -497,34 +619,122 @@ def stamps(m: Maker) -> None:
     start = m.get(m.of([F, V]))
     body = m.inside([], m.types(1, 2))
     inner = next(m.ids)
-    body.steps.append(Statement("tanh", [start], [inner], [type_of(m, start)]))
+    op = m.of(["tanh", "bell"])
+    body.steps.append(Statement(op, [start], [inner], [type_of(m, start)]))
     body.results.append(inner)
     known = dict(m.seen) | {i: t for s in body.steps for i, t in zip(s.outs, s.types, strict=True)}
-    how = {"rule": m.of(m.how.rules), "closed": m.get(F)}
-    m.do("stamps", [], [known[i] for i in body.results], how, [body])
+    rules = [k for k in m.how.rules if k not in ("inner", "zeros", "some", "partial")] or ["sum"]
+    carried = any(s.op == "journey" and "vmap" in ops_in(s) for s in statements(body))
+    kinds = {t: m.of(BY_ELEMENTS if carried else rules) for t in tape.STAMPED
+             if t == {"tanh": "Tanh", "bell": "Exp"}[op] or m.flip()}  # fmt: skip
+    m.do("stamps", [], [known[i] for i in body.results], {"rules": kinds, "closed": m.get(F)},
+         [body])  # fmt: skip
 
 
 def custom(m: Maker) -> None:
     params = [m.of([F, V]), *[t for t in m.types(0, 2) if t[0] == "f"]]
     results = [m.of([F, V]), *[t for t in m.types(0, 1) if t[0] == "f"]]
     body = m.inside(params, results, alone=True)
-    how = {"square": m.flip(0.3) and "square" in m.how.rules}
-    m.do("custom", [m.get(t) for t in params], results, how, [body])
+    how: dict[str, Any] = {"square": m.flip(0.3) and "square" in m.how.rules}
+    extra = m.of(["closed", "captured", "second", "variable", None, None])
+    if extra in ("closed", "captured"):
+        how[extra] = m.get(F)
+    elif extra is not None and (extra == "second" or m.depth == 0):
+        how[extra] = True
+    m.do("custom", m.gets(params), results, how, [body])
 
 
 def checkpoint(m: Maker) -> None:
     params, types = m.types(1, 2), m.types(1, 2)
     body = m.inside(params, types)
-    m.do("checkpoint", [m.get(t) for t in params], types, {}, [body])
+    m.do("checkpoint", m.gets(params), types, {}, [body])
 
 
 def derivative(m: Maker) -> None:
     """A derivative that is part of the program."""
+    if not m.how.derivatives:
+        return
     params = [t for t in m.types(1, 2) if t[0] == "f" and t != M] or [F]
-    body = m.inside(params, [t for t in m.types(1, 2) if t in (F, V)] or [F])
+    how = replace(m.how, derivatives=m.how.derivatives - 1)
+    body = m.inside(params, [t for t in m.types(1, 2) if t in (F, V)] or [F], how=how)
     way = m.of(["grad", "grad", "jvp", "hvp"] if m.how.forward else ["grad", "hvp"])
+    chosen = chosen_of(m, body) if way == "grad" else None
     types = params if way != "jvp" else [F]
-    m.do("derivative", [m.get(t) for t in params], types, {"way": way}, [body])
+    m.do("derivative", m.gets(params), types, {"way": way, "chosen": chosen}, [body])
+
+
+def chosen_of(m: Maker, body: Body) -> Any:
+    """What a call chooses: "none", or a rule or None for an op type or the regions of a name."""
+    keys = names_of(body) + stamped_in(body)
+    if m.flip(0.5) or not keys:
+        return m.of([None, None, None, "none"])
+    key = m.of(keys)
+    return {key: m.of([None, "twice"] if key not in tape.STAMPED else ["twice", "entry"])}
+
+
+def journey(m: Maker) -> None:
+    """A program in a graph of its own, which travels, is edited, and is imported here."""
+    params, types = m.types(1, 2), m.types(1, 2)
+    body = m.inside(params, types, alone=True)
+    count = int(m.rng.integers(1, 4))
+    m.do("journey", m.gets(params), types, {"ways": edits(m, body, count)}, [body])
+
+
+def edits(m: Any, body: Body, count: int) -> list[list[str]]:
+    """Ways of a graph and edits of its marks: ["copy"], ["replace", name], ["mark", op type]."""
+    ops, names, found = ops_in(body), names_of(body), list[list[str]]()
+    derived = "derivative" in ops
+    for _ in range(count):
+        way = m.of([*WAYS, "edit", "edit", "edit"])
+        if way == "subgraph" and derived:  # what is cut off is read no more by regions around it
+            way = "copy"
+        if way != "edit":
+            found.append([way])
+            continue
+        if ("checkpoint" in ops and derived) or ["subgraph"] in found:
+            continue
+        edit = m.of(["mark", "unmark", "replace", "register"])
+        if edit == "mark" or not names:
+            if not {"stamps", "vmap"} <= ops:  # a stamp in a batch is a region around the op
+                found.append(["mark", m.of(["Tanh", "Exp"])])
+        else:
+            name = m.of(names)
+            found.append([edit, name])
+            if edit != "register":
+                names.remove(name)
+    return found
+
+
+def names_of(body: Body) -> list[str]:
+    """The rules of regions by name, those that are there to the end."""
+    gone = {e[1] for s in statements(body) for e in s.how.get("ways", [])
+            if e[0] in ("unmark", "replace")}  # fmt: skip
+    names = [s.how["name"] for s in statements(body) if "name" in s.how]
+    return [n for n in names if n not in gone]
+
+
+def statements(body: Body) -> Iterator[Statement]:
+    for s in body.steps:
+        yield s
+        for b in s.bodies:
+            yield from statements(b)
+
+
+def stamped_in(body: Body) -> list[str]:
+    """The op types on which rules may be put."""
+    ops = {"Tanh": {"tanh", "times"}, "Exp": {"bell"}}
+    return [t for t in tape.STAMPED if ops[t] & ops_in(body)]
+
+
+def ops_in(part: Body | Statement) -> set[str]:
+    bodies = [part] if isinstance(part, Body) else part.bodies
+    return {s.op for b in bodies for s in statements(b)}
+
+
+LOOPED = [scan, scan, scan, mapped, fori, while_, prefixes]
+OPS = [choice, several, batch, region, region, region, region, stamps, stamps, custom, checkpoint,
+       derivative, journey, journey]  # fmt: skip
+WAYS = ["copy", "deepcopy", "pickle", "file", "import", "subgraph"]
 
 
 # --- the two worlds ------------------------------------------------------------------------------
@@ -534,6 +744,9 @@ class World:
     """Runs statements; the worlds differ in control flow and rules."""
 
     w: Any
+
+    def __init__(self, n: int, forward: bool) -> None:
+        self.n, self.forward = n, forward
 
     def run(self, body: Body, env: dict[int, Any], *given: Any) -> list[Any]:
         env = {**env, **dict(zip(body.params, given, strict=True))}
@@ -545,6 +758,8 @@ class World:
                 found = [self.constant(s)]
             elif s.op == "cast":
                 found = [self.w.cast(ins[0], s.how["to"])]
+            elif s.op == "total":
+                found = [self.w.total(ins[0])]
             else:
                 found = getattr(self, s.op)(s, ins, env)
             env.update(zip(s.outs, found, strict=True))
@@ -555,8 +770,9 @@ class World:
         shape = tuple(self.n if d == "n" else d for d in shape)
         return self.w.constant(np.full(shape, value, KINDS[kind]), KINDS[kind])
 
-    def limit(self, s: Statement, n: Any, at: Any) -> Any:
-        raise NotImplementedError
+    def rules(self, s: Statement, env: Any) -> dict[str, Any]:
+        return {t: rule_of(k, self.w, [env[s.how["closed"]]], self.forward)
+                for t, k in s.how["rules"].items()}  # fmt: skip
 
     def loss(self, ys: Sequence[Any]) -> Any:
         w, found = self.w, self.w.constant(0.0, "float64")
@@ -565,6 +781,28 @@ class World:
                 part = w.cast(w.total(w.sin(w.add(y, 0.1 * k))), "float64")
                 found = w.add(found, w.multiply(part, 1.0 - 0.15 * k))
         return found
+
+    def customised(self, s: Statement, xs: Any, captured: Any, variable: Any) -> list[Any]:
+        """What a function with a rule of its own returns."""
+        ys = self.run(s.bodies[0], {}, *xs)
+        for by in [*captured, *([] if variable is None else [variable])]:
+            ys = [self.w.multiply(y, by) for y in ys]
+        return ys
+
+    def closed_over(self, s: Statement, xs: Any, ys: Any, env: Any) -> Any:
+        """A grad_fn that closes over what was returned, by its inner value."""
+        w = self.w
+
+        def grad(dys: Any) -> Any:
+            total = w.constant(0.0, "float64")
+            for y, d in zip(ys, dys, strict=True):
+                d = w.multiply(d, d) if s.how["square"] else d
+                total = w.add(total, w.total(w.multiply(d, w.cos(y))))
+            if "closed" in s.how:
+                total = w.multiply(total, w.sin(env[s.how["closed"]]))
+            return [w.multiply(w.sin(x), total) for x in xs]
+
+        return grad
 
 
 def affine(w: Any) -> Any:
@@ -576,22 +814,26 @@ class InGraph(World):
 
     w = GRAPH
 
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def constant(self, s: Statement) -> Any:
-        return super().constant(s)
-
     def scan(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
-        k = s.how["carries"]
+        k, pack = s.how["carries"], s.how["pack"] if s.how["carries"] else None
+
+        def packed(parts: list[Any]) -> Any:
+            if pack == "dict":
+                return {f"k{i:02}": t for i, t in enumerate(parts)}
+            return (parts[0], parts[1:]) if pack == "pair" else parts
+
+        def unpacked(tree: Any) -> list[Any]:
+            if pack == "dict":
+                return [tree[key] for key in sorted(tree)]
+            return [tree[0], *tree[1]] if pack == "pair" else list(tree)
 
         def f(carry: Any, row: Any) -> Any:
-            found = self.run(s.bodies[0], env, *carry, *(row or ()))
-            return found[:k], found[k:]
+            found = self.run(s.bodies[0], env, *unpacked(carry), *(row or ()))
+            return packed(found[:k]), found[k:]
 
-        xs = ins[k:] or None
-        last, ys = gg.scan(f, ins[:k], xs, s.how["length"], s.how["reverse"], s.how["unroll"])
-        return [*last, *ys]
+        last, ys = gg.scan(f, packed(ins[:k]), ins[k:] or None, s.how["length"], s.how["reverse"],
+                           s.how["unroll"])  # fmt: skip
+        return [*unpacked(last), *ys]
 
     def map(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         return list(gg.map(lambda row: self.run(s.bodies[0], env, *row), ins))
@@ -634,30 +876,61 @@ class InGraph(World):
 
     def region(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         (body,) = s.bodies
-        rule = rule_of(s.how["rule"], GRAPH, env[s.how["closed"]])
-        how: dict[str, Any] = {"order": "through"} if s.how["through"] else {}
+        closed = [env[s.how["closed"]]]
+        rule: Any = rule_of(s.how["rule"], GRAPH, closed, self.forward)
+        name, how = s.how.get("name"), dict[str, Any]()
+        if name:
+            if not gg.is_registered(name):
+                gg.register_gradient(name)(rule)
+            rule = name
+        if s.how["through"]:
+            how["order"] = "through"
+        if s.how["escape"]:
+            how["escape"] = "default"
         if s.how["declared"]:
-            how["inputs"] = [env[i] for i in sorted(free(body))]
-            kept: dict[int, Any] = {id(t): t for t in how["inputs"]}
-            how["inputs"] = list(kept.values())
+            how["inputs"] = list({id(env[i]): env[i] for i in sorted(free(body))}.values())
         with gg.override_gradient(rule, **how) as here:
-            found = [gg.identity(y) for y in self.run(body, env)]
+            made = self.run(body, env)
+            if s.how["rule"] == "inner":
+                closed[0] = made[body.results.index(s.how["inner"])]
+            found = [gg.identity(y) for y in made]
             if s.how["declared"]:
                 here.declare(outputs=list({id(t): t for t in found}.values()))
         return [gg.identity(y) for y in found]
 
     def stamps(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
-        rule = rule_of(s.how["rule"], GRAPH, env[s.how["closed"]])
-        with gg.gradient_override_map({"Tanh": rule}):
+        with gg.gradient_override_map(self.rules(s, env)):
             return self.run(s.bodies[0], env)
 
     def custom(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        captured = [self.w.identity(env[s.how["captured"]])] if "captured" in s.how else []
+        variable = gg.variable(0.7) if s.how.get("variable") else None
+
         @gg.custom_gradient
         def f(*xs: Any) -> Any:
-            ys = self.run(s.bodies[0], {}, *xs)
-            return ys, closed_over(self, s, xs, ys)
+            ys = self.customised(s, xs, captured, variable)
+            grad = self.closed_over(s, [*xs, *captured], ys, env)
 
-        return list(f(*ins))
+            def grad_fn(*dys: Any) -> Any:
+                dxs = grad(dys)
+                if s.how.get("second"):
+                    return dxs, lambda *dds: again(GRAPH, xs, dds)
+                return dict(zip([*xs, *captured], dxs, strict=True)) if captured else dxs
+
+            def of_variables(*dys: Any, variables: Any = None) -> Any:
+                return grad(dys), [v * 0.0 for v in variables]
+
+            return ys, grad_fn if variable is None else of_variables
+
+        return list(f(*map(gg.identity, ins) if captured else ins))
+
+    def journey(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        with gg.Graph():
+            xs = [gg.placeholder(x.shape, x.dtype, name=f"p{i}") for i, x in enumerate(ins)]
+            ys = [gg.identity(y) for y in self.run(s.bodies[0], {}, *xs)]
+        ys, xs = travel(s.how["ways"], ys, xs)
+        made = gg.import_graph(xs[0].graph, dict(zip(xs, ins, strict=True)))
+        return [made[y] for y in ys]
 
     def checkpoint(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         return list(gg.rules.checkpoint(lambda *xs: self.run(s.bodies[0], env, *xs))(*ins))
@@ -669,21 +942,25 @@ class InGraph(World):
             return [gg.jvp(y, xs, [gg.cos(x) for x in xs])]
         if s.how["way"] == "hvp":
             return list(gg.hvp(y, xs, [gg.ones_like(x) * 0.7 for x in xs], unconnected="zero"))
-        return [gg.sin(d) for d in gg.gradients(y, xs, unconnected="zero")]
+        how = {"overrides": choice_of(GRAPH, s.how["chosen"])} if s.how["chosen"] else {}
+        return [gg.sin(d) for d in gg.gradients(y, xs, unconnected="zero", **how)]
 
 
-def closed_over(world: World, s: Statement, xs: Any, ys: Any) -> Any:
-    """A grad_fn that closes over what was returned, by its inner value."""
-    w = world.w
+def choice_of(w: Any, chosen: Any) -> Any:
+    """What a call chooses, in the words of a world."""
+    if chosen == "none":
+        return "none"
+    found = {}
+    for key, kind in chosen.items():
+        words = key if w is TAPE or key in tape.STAMPED else gg.select.rule(key)
+        found[words] = None if kind is None else rule_of(kind, w)
+    return found
 
-    def grad(*dys: Any) -> Any:
-        total = w.constant(0.0, "float64")
-        for y, d in zip(ys, dys, strict=True):
-            d = w.multiply(d, d) if s.how["square"] else d
-            total = w.add(total, w.total(w.multiply(d, w.cos(y))))
-        return [w.multiply(w.sin(x), total) for x in xs]
 
-    return grad
+def again(w: Any, xs: Any, dds: Any) -> list[Any]:
+    """A second rule."""
+    total = w.multiply(w.total(dds[0]), 0.3)
+    return [w.broadcast(total, x.shape) for x in xs]
 
 
 def rolled(v: tape.Value, axis: int) -> tape.Value:
@@ -698,10 +975,11 @@ class OnTape(World):
 
     w = TAPE
 
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.marks: list[Any] = [None]
-        self.tanhs: list[Any] = []
+    def __init__(self, n: int, forward: bool) -> None:
+        super().__init__(n, forward)
+        self.marks: list[dict[str, Any]] = [{}]
+        self.sites: list[tape.Step] = []
+        self.names: dict[str, Any] = {}
 
     def apart(self, body: Body, env: dict[int, Any], *given: Any) -> list[Any]:
         """A run of a body, whose parameters and results are tensors of their own."""
@@ -712,10 +990,10 @@ class OnTape(World):
         for s in body.steps:
             before = next(tape._count)
             found = super().run(Body([], [s], s.outs), env)
-            for y in found:  # stamps; a tanh in the statement "times" is the last step as well
-                if s.op in EASY and y.step and y.step.kind == "Tanh" and y.step.id > before:
-                    y.step.rule = self.marks[-1]
-                    self.tanhs.append(y.step)
+            for y in found:  # a tanh in the statement "times" is the last step as well
+                if s.op in EASY and y.step and y.step.kind in tape.STAMPED and y.step.id > before:
+                    y.step.key, y.step.rule = y.step.kind, self.marks[-1].get(y.step.kind)
+                    self.sites.append(y.step)
             env.update(zip(s.outs, found, strict=True))
         return [env[i] for i in body.results]
 
@@ -798,33 +1076,87 @@ class OnTape(World):
     def region(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         (body,) = s.bodies
         names = sorted(free(body))
-        rule = rule_of(s.how["rule"], TAPE, env[s.how["closed"]])
+        closed = [env[s.how["closed"]]]
+        rule = rule_of(s.how["rule"], TAPE, closed, self.forward)
+        if "name" in s.how:
+            self.names.setdefault(s.how["name"], rule)
+            rule = self.named(s.how["name"])
         unique = list({id(env[i]): env[i] for i in names}.values())
         places = {id(x): k for k, x in enumerate(unique)}
 
         def inside(*xs: Any) -> list[Any]:
-            return self.run(body, {**env, **{i: xs[places[id(env[i])]] for i in names}})
+            ys = self.run(body, {**env, **{i: xs[places[id(env[i])]] for i in names}})
+            if s.how["rule"] == "inner":
+                closed[0] = ys[body.results.index(s.how["inner"])]
+            return ys
 
-        return [tape.identity(y) for y in tape.site(inside, unique, rule, s.how["through"])]
+        step = tape.site(inside, unique, rule, s.how["through"])
+        step.key = s.how.get("name")
+        self.sites.append(step)
+        return [tape.identity(y) for y in step.outs]
+
+    def named(self, name: str) -> Any:
+        def rule(site: Any, *dys: Any) -> Any:
+            return self.names[name](site, *dys)
+
+        rule.named = name  # type: ignore[attr-defined]
+        return rule
 
     def stamps(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
-        self.marks.append(rule_of(s.how["rule"], TAPE, env[s.how["closed"]]))
+        self.marks.append({**self.marks[-1], **self.rules(s, env)})
         found = self.run(s.bodies[0], env)
         self.marks.pop()
         return found
 
     def custom(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        captured = [self.w.identity(env[s.how["captured"]])] if "captured" in s.how else []
+        ins = [*map(tape.identity, ins)] if captured else ins
+        variable, n = 0.7 if s.how.get("variable") else None, len(ins)
         hidden: list[Any] = []
+        places = {id(x): k for k, x in enumerate(ins)}
 
         def inside(*xs: Any) -> list[Any]:
-            ys = self.run(s.bodies[0], {}, *xs)
-            hidden[:] = [xs, ys]
-            return ys
+            args = [xs[places[id(x)]] for x in ins]  # an argument given twice is seen as one
+            hidden[:] = self.customised(s, args, xs[n:], variable)
+            return hidden
 
         def rule(site: Any, *dys: Any) -> Any:
-            return closed_over(self, s, site.inputs, hidden[1])(*dys)
+            if not s.how.get("second"):
+                return self.closed_over(s, site.inputs, hidden, env)(dys)
 
-        return tape.site(inside, ins, rule)
+            def grad(*xs: Any) -> Any:
+                return self.closed_over(s, xs[:n], xs[n:k], env)(xs[k:])
+
+            def second_rule(site: Any, *dds: Any) -> Any:
+                return [*again(TAPE, ins, dds), *[None] * len(hidden), *site.default(*dds)[k:]]
+
+            k = n + len(hidden)
+            return tape.site(grad, [*ins, *hidden, *dys], second_rule).outs
+
+        return list(tape.site(inside, [*ins, *captured], rule).outs)
+
+    def journey(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        start = len(self.sites)
+        self.marks.append({})
+        ys = self.apart(s.bodies[0], {}, *ins)
+        self.marks.pop()
+        self.edit(s.how["ways"], start)
+        for step in self.sites[start:]:
+            if step.key in tape.STAMPED and step.rule is None:
+                step.rule = self.marks[-1].get(step.key)
+        return ys
+
+    def edit(self, ways: Sequence[Sequence[str]], start: int = 0) -> None:
+        """What journeys and edits do to the sites since then."""
+        for way, *rest in ways:
+            for step in self.sites[start:]:
+                if way in ("pickle", "file") and hasattr(step.rule, "named"):
+                    step.rule = self.names[step.rule.named]  # what is stored is stored
+                elif way in ("mark", "unmark", "replace") and step.key == rest[0]:
+                    step.rule = edited(way, TAPE)
+                    step.key = None if way == "replace" else step.key
+            if way == "register":
+                self.names[rest[0]] = edited(way, TAPE)
 
     def checkpoint(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         return [tape.identity(y) for y in self.run(s.bodies[0], env, *ins)]
@@ -836,7 +1168,14 @@ class OnTape(World):
             return forward([y], xs, [tape.cos(x) for x in xs])
         if s.how["way"] == "hvp":
             return second(y, xs, [tape.Value(np.full(x.shape, 0.7)) for x in xs])
-        return [tape.sin(d) for d in whole(tape.gradients([y], xs, [ones(y)]), xs)]
+        chosen = choice_of(TAPE, s.how["chosen"]) if s.how["chosen"] else {}
+        how = {"plain": True} if chosen == "none" else {"chosen": chosen}
+        return [tape.sin(d) for d in whole(tape.gradients([y], xs, [ones(y)], **how), xs)]
+
+
+def edited(way: str, w: Any) -> Any:
+    """The rule that an edit puts on."""
+    return {"unmark": None, "mark": replacing(w)}.get(way, rule_of("twice", w))
 
 
 def ones(x: tape.Value) -> tape.Value:
@@ -861,8 +1200,8 @@ def second(y: Any, xs: Any, vs: Any) -> list[tape.Value]:
 
 # --- questions -----------------------------------------------------------------------------------
 
-JOURNEYS = ["stay", "stay", "stay", "copy", "pickle", "import", "subgraph"]
 ASKED = ["grad", "grad", "grad", "jvp", "hvp", "one", "stop", "overrides", "none", "jacobian"]
+GIVEN = [F, V, M, R, N, I]
 
 
 @dataclass
@@ -870,18 +1209,21 @@ class Question:
     """A program and what is asked of it."""
 
     seed: int
-    rules: list[str]
+    forward: bool
+    draws: bool
     count: int
     unknown: bool
     axes: Any
     batch: int
     asked: list[str]
     within: int
-    mark: int | None
-    journeys: list[str]
+    variable: bool
+    journeys: list[list[list[str]]]
     backend: str
     optimize: bool
+    memory: bool
     body: Body
+    earlier: list[draws.Note] = field(default_factory=list)
 
     def arrays(self) -> list[np.ndarray]:
         rng = np.random.default_rng([self.seed, 2])
@@ -895,46 +1237,43 @@ class Question:
         return found
 
 
-GIVEN = [F, V, M, R, N, I]
-
-
-def question(seed: int) -> Question:
+def question(seed: int, backend: str | None = None) -> Question:
     """The question of a seed."""
     rng = np.random.default_rng([seed, 7])
 
     def flip(p: float) -> bool:
         return bool(rng.random() < p)
 
-    linear = flip(0.5)
+    linear, orders = flip(0.5), int(rng.choice([0, 1, 1, 2, 2, 2, 3]))
     rules = [str(k) for k in rng.choice(LINEAR if linear else LINEAR + OTHERS, 3)]
-    count, unknown = int(rng.choice([0, 1, 2, 3, 4, 5, 9])), flip(0.35)
+    drawn = bool({*rules} & {*DRAWN})
+    unknown = flip(0.35)
     axes = None
-    if flip(0.35):
+    if flip(0.3):
         axes = [int(rng.integers(len(t[1]) + 1)) if flip(0.6) else None for t in GIVEN]
         axes = axes if any(a is not None for a in axes) else None
-    asked = [str(s) for s in rng.choice(ASKED, int(rng.choice([0, 1, 1, 2, 2, 2, 3])))]
-    backend, optimize = str(rng.choice(["numpy", *BACKENDS])), flip(0.7)
-    ids = itertools.count(len(GIVEN))
-    how = Config(rules, unknown, backend == "jax", count, linear)
-    m = Maker(rng, ids, list(enumerate(GIVEN)), how)
-    m.run(int(rng.integers(2, 5)))
+    without = set() if linear else {"jvp"}
+    if drawn or {*rules} & {*NOT_AT_ZERO}:
+        without.add("jacobian")  # its rows are examples of one batch
+    asked = [str(s) for s in rng.choice([a for a in ASKED if a not in without], orders)]
+    backend = backend or str(rng.choice(["numpy", "numpy", *BACKENDS]))
+    if drawn and backend == "jax":  # which notes nothing of what it runs
+        backend = "numpy"
+    loops = not {*rules} & {*NOT_AT_ZERO}
+    how = Config(rules, unknown, backend == "jax", linear, flip(0.3), drawn, loops,
+                 max(0, min(2, 3 - orders)))  # fmt: skip
+    chain = int(rng.integers(3, 7)) if flip(0.5) else 0
+    m = Maker(rng, itertools.count(len(GIVEN)), list(enumerate(GIVEN)), how, chain=chain)
+    m.run(int(rng.integers(1, 3) if chain else rng.integers(2, 5)))
     outs = [i for i, t in m.seen[len(GIVEN) :] if t[0] == "f"][-4:]
     body = pruned(Body(list(range(len(GIVEN))), m.steps, outs or [0]))
-    journeys = [str(s) for s in rng.choice(JOURNEYS, 5)]
-    within, batch = int(rng.integers(0, 2)) if axes is not None else 0, int(rng.integers(1, 4))
-    mark = int(rng.integers(2)) if flip(0.3) else None
-    return Question(seed, rules, count, unknown, axes, batch, asked, within, mark, journeys,
-                    backend, optimize, body)  # fmt: skip
-
-
-def replacing(w: Any) -> Any:
-    """A rule for every tanh that a call names, or that is marked later."""
-
-    def rule(site: Any, dy: Any) -> Any:
-        (x,) = site.inputs
-        return [w.multiply(dy, w.add(w.multiply(x, 0.3), 0.5))]
-
-    return rule
+    ways = [edits(m, body, int(m.of([0, 0, 1, 1, 2])) if k < 2 else m.flip(0.4)) for k in range(5)]
+    if axes is not None or "checkpoint" in ops_in(body):
+        ways = [[w for w in steps if len(w) == 1] for steps in ways]
+    count, batch = int(rng.choice([0, 1, 2, 3, 4, 5])), int(rng.integers(1, 4))
+    within, variable = int(rng.integers(2)) if axes else 0, axes is None and flip(0.3)
+    return Question(seed, linear, drawn, count, unknown, axes, batch, asked, within, variable,
+                    ways, backend, flip(0.7), flip(0.2), body)  # fmt: skip
 
 
 def in_graph(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any]:
@@ -951,7 +1290,7 @@ def in_graph(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any
     if step == "stop":
         how["stop_gradients"] = [xs[0]]
     if step == "overrides":
-        how["overrides"] = {"Tanh": replacing(GRAPH)}
+        how["overrides"] = dict.fromkeys(stamped_in(q.body), replacing(GRAPH))
     if step == "none":
         how["overrides"] = "none"
     if step == "one":
@@ -972,7 +1311,7 @@ def on_tape(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any]
     if step == "stop":
         how["stops"] = [xs[0]]
     if step == "overrides":
-        how["override"] = replacing(TAPE)
+        how["chosen"] = dict.fromkeys(tape.STAMPED, replacing(TAPE))
     if step == "none":
         how["plain"] = True
     if step == "one":
@@ -982,44 +1321,43 @@ def on_tape(q: Question, step: str, ys: Any, xs: Any, world: World) -> list[Any]
 
 def expected(q: Question) -> list[np.ndarray]:
     """What the tape says."""
-    world = OnTape(q.count)
+    world = OnTape(q.count, q.forward)
     given = [tape.Value(a) for a in q.arrays()]
     floats = given[:-1]
 
-    def asked(steps: Sequence[str], ys: Any, xs: Any) -> Any:
-        found, last = list(ys), list(ys)
-        for at, step in enumerate(steps):
-            if q.mark == at and q.axes is None:
-                for t in world.tanhs:
-                    t.rule = replacing(TAPE)
-            last = on_tape(q, step, last, xs, world)
-            found += last
-        return found, last
+    def asked(first: int, last: int, ys: Any, xs: Any) -> Any:
+        found, now = list(ys), list(ys)
+        for at in range(first, last):
+            world.edit(q.journeys[at])
+            now = on_tape(q, q.asked[at], now, xs, world)
+            found += now
+        return found, now
 
     if q.axes is None:
-        return [y.array for y in asked(q.asked, world.run(q.body, {}, *given), floats)[0]]
-    split = q.within
+        ys = asked(0, len(q.asked), world.run(q.body, {}, *given), floats)[0]
+        return [y.array for y in ys]
 
     def example(*xs: Any) -> list[Any]:
-        return asked(q.asked[:split], world.run(q.body, {}, *xs), list(xs[:-1]))[0]
+        ys = world.run(q.body, {}, *xs)
+        return asked(0, min(q.within, len(q.asked)), ys, list(xs[:-1]))[0]
 
     ys = world.batched(example, q.axes, 0, given)
-    return [y.array for y in asked(q.asked[split:], ys, floats)[0]]
+    return [y.array for y in asked(min(q.within, len(q.asked)), len(q.asked), ys, floats)[0]]
 
 
 def found(q: Question) -> list[np.ndarray]:
-    """What graphgrad says."""
-    arrays, world = q.arrays(), InGraph(q.count)
+    """What graphgrad says. Where rules draw, it is run twice, and only the second run is noted."""
+    arrays, world = q.arrays(), InGraph(q.count, q.forward)
     with gg.Graph():
         given = []
         for k, (a, t) in enumerate(zip(arrays, GIVEN, strict=True)):
             loose = q.unknown and "n" in t[1]
             shape = tuple(None if loose and i == 0 else d for i, d in enumerate(a.shape))
             given.append(gg.placeholder(shape, a.dtype, name=f"x{k}"))
-        later = q.asked
+        if q.variable:
+            given[0] = gg.variable(arrays[0], name="w")
         if q.axes is None:
-            ys = world.run(q.body, {}, *given)
-            ys = [gg.identity(y) for y in ys]
+            ys, later = [gg.identity(y) for y in world.run(q.body, {}, *given)], 0
         else:
 
             def example(*xs: Any) -> Any:
@@ -1030,47 +1368,94 @@ def found(q: Question) -> list[np.ndarray]:
                     every += last
                 return every
 
-            ys, later = list(gg.vmap(example, q.axes)(*given)), q.asked[q.within :]
+            ys, later = list(gg.vmap(example, q.axes)(*given)), min(q.within, len(q.asked))
         every, last = list(ys), ys
-        for at, step in enumerate(later):
-            n, k = len(every), len(last)
-            moved = travel(q.journeys[at], [*every, *last], given)
-            every, last, given = moved[0][:n], moved[0][n:], moved[1]
-            assert len(last) == k
-            with given[0].graph as graph:
-                if q.mark == at and q.axes is None:
-                    graph.mark(gg.select.op("Tanh"), replacing(GRAPH), allow_inside=True,
-                               allow_empty=True, replace=True)  # fmt: skip
-                last = [gg.identity(y) for y in in_graph(q, step, last, given[:-1], world)]
+        for at in range(later, len(q.asked)):
+            n = len(every)
+            moved, given = travel(q.journeys[at], [*every, *last], given)
+            every, last = moved[:n], moved[n:]
+            with given[0].graph:
+                last = [gg.identity(y) for y in in_graph(q, q.asked[at], last, given[:-1], world)]
                 every += last
-        every, given = travel(q.journeys[-1], every, given)
+        every, given = travel([w for w in q.journeys[-1] if len(w) == 1], every, given)
         with given[0].graph:
-            f = gg.compile(given, every, backend=q.backend, optimize=q.optimize)
-            return list(f(*arrays))
+            return run(q, given[q.variable :], every, arrays[q.variable :])
 
 
-def travel(way: str, ys: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """ys and xs in another graph."""
-    graph = xs[0].graph
-    if way == "stay":
-        return ys, xs
-    if way == "subgraph":  # which keeps the names that were given
-        with graph:
-            ys = [gg.identity(y, name=f"out{len(graph)}_{i}") for i, y in enumerate(ys)]
-    table: dict[Any, gg.Tensor]
-    if way == "pickle":
-        _, named = pickle.loads(pickle.dumps((graph, {t.name: t for t in [*ys, *xs]})))
-        table = {t: named[t.name] for t in [*ys, *xs]}
-    elif way == "import":
-        with gg.Graph():
-            table = gg.import_graph(graph)
-    else:
-        other = graph.copy() if way == "copy" else graph.subgraph(xs, ys)
-        table = {t: other.tensor(t.name) for t in [*ys, *xs]}
-    return [table[y] for y in ys], [table[x] for x in xs]
+def run(q: Question, xs: Any, ys: Any, arrays: Any) -> list[np.ndarray]:
+    how: dict[str, Any] = {"backend": q.backend, "optimize": q.optimize}
+    with mock.patch.object(segments, "FEWEST", 2):  # short loops are cut, too
+        if q.memory:
+            how |= least_memory(xs, ys, arrays, how)
+        f = gg.compile(xs, ys, **how)
+        if q.draws:
+            draws.notes.clear()
+            f(*arrays)
+            q.earlier = list(draws.notes)
+            draws.notes.clear()
+        return list(f(*arrays))
 
 
-WORDS = (*REASONS, "selects nothing", "its default is taken there")
+def least_memory(xs: Any, ys: Any, arrays: Any, how: dict[str, Any]) -> dict[str, int]:
+    """The least limit under which a program runs, as its error names it; none if nobody knows."""
+    try:
+        gg.compile(xs, ys, memory=1, **how)(*arrays)
+    except gg.ExecutionError as error:
+        least = re.search(r"needs at least ([\d,]+)", str(error))
+        return {"memory": int(least[1].replace(",", ""))} if least else {}
+    return {"memory": 1}
+
+
+def travel(ways: Any, ys: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """ys and xs in the graph that some ways and edits lead to."""
+    for way, *rest in ways:
+        graph = xs[0].graph
+        table: Any = {}
+        if way == "subgraph":  # which keeps the names that were given
+            with graph:
+                ys = [gg.identity(y, name=f"out{len(graph)}_{i}") for i, y in enumerate(ys)]
+            fed = [x for x in xs if x.node.type == "Placeholder"]
+            other = graph.subgraph(fed, [*ys, *(x for x in xs if x.node.type != "Placeholder")])
+            table = {t: other.tensor(t.name) for t in [*ys, *xs]}
+        elif way == "pickle":
+            _, named = pickle.loads(pickle.dumps((graph, {t.name: t for t in [*ys, *xs]})))
+            table = {t: named[t.name] for t in [*ys, *xs]}
+        elif way == "deepcopy":
+            _, ys, xs = copy.deepcopy((graph, ys, xs))
+        elif way == "file":
+            with tempfile.TemporaryDirectory() as folder:
+                gg.save(f"{folder}/a.gg", graph)
+                other = gg.load(f"{folder}/a.gg", mmap=False).graph
+            table = {t: other.nodes[t.node.index].outputs[t.index] for t in [*ys, *xs]}
+        elif way == "import":
+            with gg.Graph():
+                table = gg.import_graph(graph)
+        elif way == "copy":
+            other = graph.copy()
+            table = {t: other.tensor(t.name) for t in [*ys, *xs]}
+        elif way == "register":
+            gg.register_gradient(rest[0], replace=True)(edited(way, GRAPH))
+        elif way == "unmark":
+            graph.unmark(gg.select.rule(rest[0]))
+        else:
+            what = gg.select.op(rest[0]) if way == "mark" else gg.select.rule(rest[0])
+            graph.mark(what, edited(way, GRAPH), allow_inside=True, replace=True,
+                       **({"allow_empty": True} if way == "mark" else {}))  # fmt: skip
+        if table:
+            ys, xs = [table[y] for y in ys], [table[x] for x in xs]
+    return ys, xs
+
+
+REASONS = (
+    "is called for each part and not once for their sum",
+    "needs the transpose of its gradient rule",
+    "the choice has no effect",
+    "are others than those that were carried here",
+    "selects nothing",
+    "its default is taken there",
+    "is called once for all of them",
+    "has another rule here than when the graph was stored",
+)
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
 
 
@@ -1080,21 +1465,28 @@ class Refused(Exception):
 
 def check(q: Question) -> str:
     """How a question fared. Raises Refused, AssertionError, or what breaks."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
+    before = set(gg.registered_gradients())
+    draws.clear()
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
             there = found(q)
-        except gg.GraphGradError as error:
-            if any(
-                reason in str(error)
-                for reason in (*REASONS, "selects nothing", "its default is taken there")
-            ):
-                return "refused with a reason"
-            raise Refused(f"{type(error).__name__}: {error}") from error
-        here = expected(q)
+            here = expected(q)
+    except gg.GraphGradError as error:
+        text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+        if any(reason in text for reason in REASONS):
+            return "refused with a reason"
+        raise Refused(f"{type(error).__name__}: {text}") from error
+    finally:
+        for name in set(gg.registered_gradients()) - before:
+            gg.unregister_gradient(name)
     if not all(np.all(np.isfinite(a)) and np.max(np.abs(a), initial=0) < 1e6 for a in here):
         return "too large"
     assert len(here) == len(there), (len(here), len(there))
+    ops = ops_in(q.body)
+    exact = "while" not in ops and not (q.forward and ops & LOOPS)
+    if q.draws and not draws.check_apart(q.earlier, exact):
+        return "agreed in what is drawn"
     for i, (a, b) in enumerate(zip(there, here, strict=True)):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), f"output {i}"
         size = max(1.0, float(np.max(np.abs(b), initial=0.0)))
@@ -1105,10 +1497,7 @@ def check(q: Question) -> str:
 
 def narrow(body: Body) -> bool:
     """Whether anything is computed in float32."""
-    return any(
-        s.op == "narrow" or any(t[0] == "g" for t in s.types) or any(map(narrow, s.bodies))
-        for s in body.steps
-    )
+    return any(s.op == "narrow" or any(t[0] == "g" for t in s.types) for s in statements(body))
 
 
 # --- smaller ones --------------------------------------------------------------------------------
@@ -1127,9 +1516,9 @@ def smaller(q: Question, kind: Callable[[Question], str]) -> Question:
 
 
 def candidates(q: Question) -> Any:
-    for name, value in [("journeys", ["stay"] * 5), ("mark", None), ("optimize", False),
-                        ("backend", "numpy"), ("axes", None), ("unknown", False),
-                        ("count", 1), ("batch", 1)]:  # fmt: skip
+    for name, value in [("journeys", [[]] * 5), ("variable", False), ("memory", False),
+                        ("optimize", False), ("backend", "numpy"), ("axes", None),
+                        ("unknown", False), ("count", 1), ("batch", 1)]:  # fmt: skip
         if getattr(q, name) != value:
             yield changed_to(q, **{name: value, **({"within": 0} if name == "axes" else {})})
     for k in range(len(q.asked)):
@@ -1140,7 +1529,7 @@ def candidates(q: Question) -> Any:
         s = at_place(q.body, path)
         if s.op != "constant":
             yield with_body(q, lambda b, p=path: become_constants(b, p))
-        if s.op in ("stamps", "region", "checkpoint"):
+        if s.op in ("stamps", "region", "checkpoint", "journey"):
             yield with_body(q, lambda b, p=path: become_inline(b, p))
         for name in ("reverse", "through"):
             if s.how.get(name):
@@ -1148,6 +1537,8 @@ def candidates(q: Question) -> Any:
         if s.how.get("unroll", 1) > 1:
             yield with_body(q, lambda b, p=path: at_place(b, p).how.update(unroll=1))
         if s.op == "scan":
+            if s.how["pack"]:
+                yield with_body(q, lambda b, p=path: at_place(b, p).how.update(pack=None))
             for k in range(s.how["carries"]):
                 yield with_body(q, lambda b, p=path, k=k: without_carry(b, p, k))
             for k in range(s.how["carries"], len(s.outs)):
@@ -1249,6 +1640,57 @@ def told(body: Body, indent: str = "") -> str:
     return "\n".join(lines)
 
 
+def features(q: Question) -> set[str]:
+    """What a question holds, for a census."""
+    found = {f"asked {a}" for a in q.asked} | {f"order {len(q.asked)}", f"{q.count} rows"}
+    flags = ("forward", "unknown", "draws", "variable", "optimize", "memory")
+    found |= {name for name in flags if getattr(q, name)} | {q.backend}
+    found |= {"asked in a batch"} if q.axes and q.within and q.asked else set()
+    found |= {"vmap of all"} if q.axes else set()
+    found |= {f"way {way[0]}" for ways in q.journeys for way in ways}
+
+    def walk(body: Body, depth: int, wraps: int, inside: frozenset[str]) -> None:
+        for s in body.steps:
+            found.add(f"op {s.op}")
+            found.update(f"type {t[0]}" for t in s.types)
+            if s.bodies:
+                found.update(f"{s.op} in {outer}" for outer in inside)
+                found.add(f"chain of {min(wraps + 1, 6)}")
+            if s.bodies and len(set(s.ins)) < len(s.ins):
+                found.add(f"one tensor twice: {s.op}")
+            for name, value in s.how.items():
+                if name == "rule":
+                    found.add(f"region {value}" + (" in a loop" if inside & LOOPS else ""))
+                elif name == "rules":
+                    found.update(f"stamp {v}" for v in value.values())
+                    found.add(f"map of {len(value)} types")
+                elif name == "ways":
+                    found.update(f"journey {way[0]}" for way in value)
+                elif name in ("way", "pack", "fn"):
+                    found.add(f"{s.op} {name} {value}")
+                elif name == "chosen" and value:
+                    key = next(iter(value)) if isinstance(value, dict) else "of a call: none"
+                    key = key if key in tape.STAMPED or ":" in key else "a name"
+                    found.add(f"chosen {key}" + (" off" if None in list(value) else ""))
+                elif name == "name" or (isinstance(value, bool) and value):
+                    found.add(f"{s.op} {name}")
+                elif name in ("closed", "captured") and s.op == "custom":
+                    found.add(f"custom {name}")
+                elif name == "unroll" and value > 1:
+                    found.add("unroll")
+            deeper = depth + (s.op in LOOPS | {"cond", "switch"})
+            if s.op in LOOPS:
+                found.add(f"loops nested {min(depth + 1, 3)}")
+            for b in s.bodies:
+                walk(b, deeper, wraps + 1, inside | {s.op})
+
+    walk(q.body, 0, 0, frozenset())
+    return found
+
+
+LOOPS = {"scan", "map", "fori", "while"}
+
+
 def kind_of(q: Question) -> str:
     try:
         check(q)
@@ -1266,13 +1708,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--backend", choices=["numpy", *BACKENDS], help="else one by the seed")
+    parser.add_argument("--census", action="store_true")
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--trace", action="store_true")
     given = parser.parse_args()
+    seeds = range(given.seed, given.seed + given.count)
+    if given.census:
+        counts = collections.Counter(f for k in seeds for f in features(question(k, given.backend)))
+        for feature, count in sorted(counts.items(), key=lambda item: item[1]):
+            print(f"{count:6}  {feature}")
+        return 0
     how: collections.Counter[str] = collections.Counter()
     began = time.monotonic()
-    for seed in range(given.seed, given.seed + given.count):
-        q = question(seed)
+    for seed in seeds:
+        q = question(seed, given.backend)
         try:
             how[check(q)] += 1
         except Exception as error:

@@ -18,14 +18,19 @@ _count = itertools.count()
 
 
 class Step:
-    """What made some values, and how gradients go back through it."""
+    """What made some values, and how gradients go back through it.
+
+    A step with a rule is a site: `key` names its rule or op type, `inside(*dys)` is its default,
+    and `seen` are the outputs that the rule is shown.
+    """
 
     def __init__(self, kind: str, ins: Sequence[Value], arrays: Sequence[Any], pull: Any) -> None:
         self.id = next(_count)
         self.kind, self.ins, self.pull = kind, tuple(ins), pull
+        self.key: str | None = None
         self.rule: Any = None
         self.inside: Any = None
-        self.outs = tuple(Value(np.asarray(a), self) for a in arrays)
+        self.outs = self.seen = tuple(Value(np.asarray(a), self) for a in arrays)
 
 
 class Value:
@@ -33,6 +38,7 @@ class Value:
 
     def __init__(self, array: Any, step: Step | None = None) -> None:
         self.array, self.step = np.asarray(array), step
+        self.zero = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -52,8 +58,8 @@ def make(kind: str, array: Any, ins: Sequence[Value], pull: Any) -> Value:
     return Step(kind, ins, [array], lambda dys: pull(dys[0])).outs[0]
 
 
-def real(x: Value) -> bool:
-    return x.dtype.kind == "f"
+def inexact(x: Value) -> bool:
+    return x.dtype.kind in "fc"
 
 
 # --- operations, whose gradients are made of operations ------------------------------------------
@@ -105,24 +111,28 @@ def cos(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """One on which rules may be put: its own derivative reads a hidden one."""
-    return make("Tanh", np.tanh(x.array), [x],
-                lambda d: _gradients([hidden_tanh(h := identity(x))], [h], [d]))  # fmt: skip
+    return make("Tanh", np.tanh(x.array), [x], lambda d: _inside(hidden_tanh, x)(d))
 
 
 def hidden_tanh(x: Value) -> Value:
-    y = make(
-        "tanh",
-        np.tanh(x.array),
-        [x],
-        lambda d: (multiply(d, subtract(Value(np.ones_like(y.array)), multiply(y, y))),),
-    )
-    return y  # fmt: skip
+    y = make("tanh", np.tanh(x.array), [x], lambda d: (
+        multiply(d, subtract(Value(np.ones_like(y.array)), multiply(y, y))),))  # fmt: skip
+    return y
 
 
 def exp(x: Value) -> Value:
     y = make("Exp", np.exp(x.array), [x], lambda d: (multiply(d, y),))
     return y
+
+
+STAMPED = {"Tanh": hidden_tanh, "Exp": exp}
+"""The ops on which rules are put, and what their default reads."""
+
+
+def _inside(op: Callable[[Value], Value], x: Value) -> Callable[[Value], list[Any]]:
+    hidden = identity(x)
+    y = op(hidden)
+    return lambda dy: _gradients([y], [hidden], [dy])
 
 
 def identity(x: Value) -> Value:
@@ -134,9 +144,19 @@ def stop_gradient(x: Value) -> Value:
 
 
 def cast(x: Value, dtype: Any) -> Value:
-    was = x.dtype
-    return make("Cast", x.array.astype(dtype), [x],
-                lambda d: (cast(d, was) if was.kind == "f" else None,))  # fmt: skip
+    was, array = x.dtype, x.array
+    if was.kind == "c" and np.dtype(dtype).kind == "f":
+        array = array.real
+    return make("Cast", array.astype(dtype), [x],
+                lambda d: (cast(d, was) if inexact(x) else None,))  # fmt: skip
+
+
+def real(x: Value) -> Value:
+    return cast(x, "float64")
+
+
+def imag(x: Value) -> Value:
+    return make("Imag", x.array.imag, [x], lambda d: (multiply(cast(d, x.dtype), -1j),))
 
 
 def total(x: Value, axis: int | None = None) -> Value:
@@ -222,53 +242,51 @@ class Site:
 
 def site(
     inside: Callable[..., list[Value]], ins: Sequence[Value], rule: Any, through: bool = False
-) -> list[Value]:
-    """The outputs of an inside as one step with a rule: rule(site, *dys) as in graphgrad."""
+) -> Step:
+    """An inside as one step with a rule: rule(site, *dys) as in graphgrad."""
     hidden = [identity(x) for x in ins]
-    found = [identity(y) for y in inside(*hidden)]
+    made = [identity(y) for y in inside(*hidden)]
 
     def default(*dys: Any) -> list[Value | None]:
-        pairs = [(y, d) for y, d in zip(found, dys, strict=True) if real(y) and d is not None]
+        pairs = [(y, d) for y, d in zip(made, dys, strict=True) if inexact(y) and d is not None]
         return _gradients([y for y, _ in pairs], hidden, [d for _, d in pairs])
 
-    def pull(dys: list[Any]) -> list[Any]:
-        whole = [zeros(y) if d is None and real(y) else d for y, d in zip(found, dys, strict=True)]
-        seen = found if through else step.outs
-        dxs = list(rule(Site(step.ins, seen, default), *whole))
-        if any(d is Default for d in dxs):
-            plain = default(*whole)
-            dxs = [p if d is Default else d for d, p in zip(dxs, plain, strict=True)]
-        return dxs
-
-    step = Step("Site", ins, [y.array for y in found], pull)
-    step.inside = default
-    return list(step.outs)
+    step = Step("Site", ins, [y.array for y in made], lambda dys: default(*dys))
+    step.rule, step.inside = rule, default
+    if through:
+        step.seen = tuple(made)
+    return step
 
 
-def as_site(step: Step, rule: Any, dy: Value, outer: Any = None) -> list[Any]:
-    """What a rule gives that is put on a tanh: outer is the rule that it is put over, if any."""
-    (x,) = step.ins
-    h = identity(x)
-    y = hidden_tanh(h)
+def _answered(step: Step, rules: Sequence[Any], dys: Sequence[Any]) -> list[Any]:
+    """What the first of some rules gives; its default is what the others give, or the inside."""
+    if step.inside is None:
+        step.inside = _inside(STAMPED[step.kind], step.ins[0])
+    if not rules:
+        return list(step.inside(*dys))
 
-    def default(d: Value) -> list[Any]:
-        if outer is not None:
-            return as_site(step, outer, d)
-        return _gradients([y], [h], [d])
+    def default(*dys: Any) -> list[Any]:
+        return _answered(step, rules[1:], dys)
 
-    (dx,) = rule(Site(step.ins, step.outs, default), dy)
-    return list(default(dy)) if dx is Default else [dx]
+    dxs = list(rules[0](Site(step.ins, step.seen, default), *dys))
+    if any(d is Default for d in dxs):
+        plain = default(*dys)
+        dxs = [p if d is Default else d for d, p in zip(dxs, plain, strict=True)]
+    return dxs
 
 
 def zeros(x: Value) -> Value:
-    return Value(np.zeros_like(x.array))
+    """A structural zero."""
+    zero = Value(np.zeros_like(x.array))
+    zero.zero = True
+    return zero
 
 
 # --- derivatives ---------------------------------------------------------------------------------
 
 
-_asked: tuple[Any, bool] = (None, False)
-"""What the call that is running was asked: a rule for every tanh, and whether no mark counts."""
+_chosen: dict[str | None, Any] | None = {}
+"""What the call that is running chose: rules by key, where None is the inside; None: no rules."""
 
 
 def gradients(
@@ -276,16 +294,16 @@ def gradients(
     xs: Sequence[Value],
     dys: Sequence[Value],
     stops: Sequence[Value] = (),
-    override: Any = None,
+    chosen: dict[str | None, Any] | None = None,
     plain: bool = False,
 ) -> list[Any]:
-    """The gradient of each x, None where nothing flows. override: a rule for every tanh."""
-    global _asked
-    before, _asked = _asked, (override, plain)
+    """The gradient of each x, None where nothing flows."""
+    global _chosen
+    before, _chosen = _chosen, None if plain else chosen or {}
     try:
         return _gradients(ys, xs, dys, stops)
     finally:
-        _asked = before
+        _chosen = before
 
 
 def _gradients(
@@ -306,22 +324,26 @@ def _gradients(
         if all(d is None for d in here):
             continue
         for x, d in zip(step.ins, _pulled(step, here), strict=True):
-            if d is not None and real(x):
+            if d is not None and not d.zero and inexact(x):
                 assert d.shape == x.shape, (step.kind, d.shape, x.shape)
                 arrive(x, d)
     return [found.get(id(x)) for x in xs]
 
 
 def _pulled(step: Step, dys: list[Any]) -> list[Any]:
-    override, plain = _asked
-    if step.inside is not None and plain:
-        return step.inside(*dys)
-    rule = None if plain else step.rule
-    if step.kind == "Tanh" and override is not None:
-        return as_site(step, override, dys[0], rule)
-    if step.kind == "Tanh" and rule is not None:
-        return as_site(step, rule, dys[0])
-    return list(step.pull(dys))
+    marked = [] if step.rule is None else [step.rule]
+    if _chosen is None:
+        rules = []
+    elif step.key in _chosen:
+        first = _chosen[step.key]
+        rules = [] if first is None else [first, *marked]
+    else:
+        rules = marked
+    if not rules and not marked:
+        return list(step.pull(dys))
+    whole = [zeros(y) if d is None and inexact(y) else d
+             for y, d in zip(step.outs, dys, strict=True)]  # fmt: skip
+    return _answered(step, rules, whole)
 
 
 def _live(ys: Sequence[Value], xs: Sequence[Value]) -> set[Step]:

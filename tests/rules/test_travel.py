@@ -1,5 +1,7 @@
 """Rules of the library hold in copies, in forward mode and on every backend."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,26 @@ def test_S27_optimisation_changes_nothing(build):
     found, expected = [gg.compile([x, w], ys, optimize=o)(X, W) for o in (True, False)]
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def test_S27_a_stored_rule_in_a_body_holds_nodes_of_that_body():
+    """Whose places are no places of the graph of which a part is taken."""
+
+    def step(c, _):
+        kept = []
+        with gg.override_gradient(lambda site, dy: dy * kept[0]):
+            for _ in range(20):
+                c = gg.sin(c)
+            kept.append(c)
+            y = kept[0] * 2.0
+        return y, None
+
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+        y = gg.identity(gg.scan(step, x, None, length=2)[0], name="y")
+        expected = gg.evaluate(gg.gradients(y, x), {x: 0.4})
+    stored = pickle.loads(pickle.dumps(graph))
+    part = stored.subgraph([stored.tensor("x:0")], [stored.tensor("y:0")])
+    with part:
+        x, y = part.tensor("x:0"), part.tensor("y:0")
+        np.testing.assert_allclose(gg.evaluate(gg.gradients(y, x), {x: 0.4}), expected)

@@ -239,8 +239,10 @@ def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterato
     bodies = _bodies_of_all(nodes)
     marked = (*regions, *(region for body in bodies for region in body.regions))
     stamped = (*nodes, *(node for body in bodies for node in body.nodes))
-    for rule in (*(r.rule for r in marked), *(n.stamp for n in stamped if n.stamp is not None)):
-        yield from _held(rule, graph)
+    rules: list[tuple[Any, Graph | None]] = [(r.rule, r.graph) for r in marked]
+    rules += [(n.stamp, n.graph) for n in stamped if n.stamp is not None]
+    for rule, home in rules:
+        yield from (n for n in _held(rule, home) if n.graph is graph)
 
 
 def _bodies_of_all(nodes: Iterable[Node]) -> list[Graph]:
@@ -249,16 +251,17 @@ def _bodies_of_all(nodes: Iterable[Node]) -> list[Graph]:
     return [inner for body in own if body is not None for inner in bodies_of(body)]
 
 
-def _held(rule: Any, graph: Graph) -> list[Node]:
-    """The nodes of a graph whose values a rule holds on to, also one that was carried there."""
+def _held(rule: Any, home: Graph | None) -> list[Node]:
+    """The nodes whose values the rule of a site of home holds on to."""
     found: list[Any] = []
     for fn in (getattr(rule, "fn", None), getattr(rule, "jvp", None)):
-        if isinstance(fn, StoredRule):
-            found += fn.held(graph)
+        if isinstance(fn, StoredRule) and home is not None:
+            found += fn.held(home)
         elif isinstance(fn, Travelled) and fn.home.graph is not None:
-            found += fn.standing_for(_held(fn.rule, fn.home.graph))
+            held = _held(fn.rule, fn.home.graph)
+            found += fn.standing_for([n for n in held if n.graph is fn.home.graph])
     found += [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
-    return [n for n in found if isinstance(n, Node) and n.graph is graph]
+    return [n for n in found if isinstance(n, Node)]
 
 
 Graph.subgraph = subgraph  # type: ignore

@@ -18,6 +18,7 @@ from ..accumulate import EnsureLike
 from ..base import as_tensor, kind_of, whole
 from ..joining import concat, stack
 from ..logic import less
+from ..sources import identity
 from .bodies import (
     BODY_OF,
     BodyGraph,
@@ -407,7 +408,8 @@ def _unrolled(
         made: list[Any] = [None] * count
         for at in reversed(range(count)) if reverse else range(count):
             x = None if xs is None else unflatten(xs, [row[at] for row in rows])
-            after, made[at] = _pair(f(carry, x), start.what)
+            taken = unflatten(carry, [identity(t) for t in flatten(carry)])  # slots, as in a body
+            after, made[at] = _pair(f(taken, x), start.what)
             carry = start.next_here(after, carry)
         return carry, _stacked(made)
 
