@@ -94,7 +94,8 @@ LLVM, JAX = LlvmBackend(), load_backend("jax")
 
 
 def public_functions():
-    """function -> the first name that users have for it, of those defined among the ops."""
+    """function -> the name that users have for it, of those defined among the ops: its own name,
+    where that is public, not an alias."""
     found = {}
     offered = [(f"gg.{n}", getattr(gg, n)) for n in dir(gg)]
     inner = [(n, m) for n, m in offered if isinstance(m, types.ModuleType) and m is not gg.extend]
@@ -102,7 +103,9 @@ def public_functions():
         for attribute in dir(module):
             value = getattr(module, attribute)
             if isinstance(value, types.FunctionType) and is_of_ops(value):
-                found.setdefault(value, f"{path}.{attribute}")
+                own = attribute == value.__name__ != found.get(value, "").rpartition(".")[2]
+                if value not in found or own:
+                    found[value] = f"{path}.{attribute}"
     return found
 
 
