@@ -21,7 +21,7 @@ from ..ir.errors import GradientError, StateError, counted
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Tensor
 from ..ir.program import Program, needed
-from ..ops.random.keys import draws_keys
+from ..ops.random.keys import drawn_anew
 from ..ops.sources import Assign, Variable, placeholder
 from ..regions.rules import Rule, temporary_gradient, temporary_rules
 
@@ -142,24 +142,23 @@ class Order:
         nodes = needed(inputs, outputs)
         check_placeholders(nodes, outputs)
         new = [n for n in nodes if type(n.op) in (Variable, Assign)]
-        drawn = draws_keys(Program(inputs, outputs, nodes)) and not self.counted
-        if new or drawn:
-            raise StateError(_unknown_to(self.family, new))
+        if new:
+            raise StateError(
+                f"a gradient of {self.family.f!r} reads or writes variables that the function does "
+                f"not:{_listed(new)}\nHave the function read them too, as one more output, and "
+                "write none in a rule."
+            )
+        drawn = [] if self.counted else [n for n in nodes if drawn_anew(n.op)]
+        if drawn:
+            raise StateError(
+                f"a gradient of {self.family.f!r} draws random numbers without a seed, and the "
+                f"function does not, so its runs are not counted:{_listed(drawn)}\nGive the draws "
+                "a seed, as in gg.random.normal(..., seed=3)."
+            )
 
 
-def _unknown_to(family: Family, nodes: Sequence[Node]) -> str:
-    """What is said of a gradient that needs more than the function."""
-    if not nodes:
-        return (
-            f"a gradient of {family.f!r} draws random numbers without a seed, which the function "
-            "does not, so no run is counted: give the draws a seed, as gg.random.normal(..., "
-            "seed=key)"
-        )
-    rows = "".join(f"\n  {n.name} = {n.op!r}, built at {n.where}" for n in nodes)
-    return (
-        f"a gradient of {family.f!r} reads or writes variables that the function does not:{rows}\n"
-        "Have the function read them too, as one more output, and write none in a rule."
-    )
+def _listed(nodes: Sequence[Node]) -> str:
+    return "".join(f"\n  {n.name} = {n.op!r}, built at {n.where}" for n in nodes)
 
 
 def first_order(f: CompiledFunction, gradients: int, how: str) -> Order:

@@ -45,7 +45,7 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("custom_vjp custom_jvp", RULES),
         **_each("optim optimizer train", TRAINING),
         **_each("Module Sequential Linear Dense layers keras", NO_LAYERS),
-        **_each("tensor array from_numpy convert_to_tensor", "Write gg.constant(value)."),
+        **_each("tensor from_numpy convert_to_tensor", "Write gg.constant(value)."),
         **_each("Variable Parameter get_variable", VARIABLE),
         **_each("Placeholder Input", "Write gg.placeholder(shape, dtype, name=...)."),
         **_each("jit script defun pmap", COMPILE),

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:torch", "ignore::FutureWarning:torch"
 )
 
-ROWS = [row for row in OVERRIDES if row.name != "Random"]
+ROWS = [row for row in OVERRIDES if row.name not in ("Random", "Draws")]
 NAMED = [(row.name, row) for row in ROWS]
 COMPILED = ("Linear", "Many", "Variables", "SecondRule", "OpType")
 
@@ -38,6 +38,12 @@ def both_orders(net, x, extra):
     if y.requires_grad:
         again = torch.autograd.grad(y, [x, *extra], materialize_grads=True)
     return [t.detach().numpy() for t in (loss, *dxs, *again)]
+
+
+def test_S41_a_rule_that_draws_without_a_seed_is_an_error_that_names_the_draw_in_torch():
+    (row,) = [row for row in OVERRIDES if row.name == "Draws"]
+    with pytest.raises(gg.StateError, match=r"(?s)draws random.*Draws \(overrides\.py:\d+"):
+        both_orders(*module_of(row))
 
 
 @each(NAMED)
