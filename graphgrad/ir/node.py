@@ -482,6 +482,7 @@ class Graph:
     state    the values of its variables
     maps     the op-type maps that were in force while nodes were built
     of_call  whether it is the trace of a rule: what one call builds, which stands for others
+    scratch  whether it is there to be built anew: a trace, or one example of a batch
     scattered  regions that were marked afterwards: their readers may stand among their members
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
     used_in, left_to  tensor -> where it is read (regions.boundary)
@@ -501,6 +502,7 @@ class Graph:
     """
 
     of_call = False
+    scratch = False
 
     def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
         if name is not None:

@@ -40,6 +40,11 @@ def drawn_in_a_loop(site, dy):
     return dy + rows[0] + 1e3 * rows[1]
 
 
+def drawn_in_a_batch(site, dy):
+    rows = gg.vmap(lambda t: t * gg.random.normal(()))(gg.constant([1.0, 1e3]))
+    return dy + rows[0] + rows[1]
+
+
 def drawn_in_a_marked_branch(site, dy):
     with gg.override_gradient(lambda s, d: 2.0 * d) as region:
         y = gg.cond(gg.sum(dy) > -9.0, lambda: dy + gg.random.normal(()), lambda: dy)
@@ -64,7 +69,7 @@ def as_the_inner(site, dy):
 
 RULES = [
     *(noise, keyed, in_a_branch, drawn_in_a_branch, drawn_in_a_loop, drawn_in_a_marked_branch),
-    *(in_a_region, by_default),
+    *(in_a_region, by_default, drawn_in_a_batch),
 ]
 
 
@@ -297,21 +302,24 @@ def test_S41_a_memory_limit_repeats_the_draws(loop):
     np.testing.assert_allclose(derivatives(loop, x, memory=4096), derivatives(loop, x))
 
 
-def test_S41_parts_of_one_call_have_one_draw():
+@pytest.mark.parametrize("way", [as_built, gg.Graph.copy, stored])
+def test_S41_parts_of_one_call_have_one_draw(way):
     """A gradient through a loop and through a derivative of it comes in two parts."""
 
     def rule(site, dy):
-        return dy * gg.random.normal(())
+        return dy * k * gg.random.normal(())
 
-    with gg.Graph():
-        x = gg.placeholder((), name="x")
+    with gg.Graph() as graph:
+        x, k = gg.placeholder((), name="x"), gg.constant(1.0)
 
         def step(c, _):
             with gg.override_gradient(rule):
                 d = gg.sin(c)
             return d * d, None
 
-        y = gg.scan(step, x, None, length=1)[0]
+        gg.identity(gg.scan(step, x, None, length=1)[0], name="y")
+    with way(graph) as graph:
+        x, y = graph.tensor("x:0"), graph.tensor("y:0")
         (slope,) = gg.gradients([y], [x])
         both = gg.gradients(y + 0.0 * slope, x)
         value, parts = gg.evaluate([slope, both], {x: 0.4})
@@ -339,6 +347,7 @@ def test_S41_the_key_of_a_call_is_one_key():
             u = gg.identity(dy + gg.random.normal((), seed=site.random_key()))
             region.declare(outputs=[u])
         seen.append((site, site.random_key()))
+        assert site.random_key().node.region is None
         assert site.random_key() is seen[-1][1]
         return u - gg.random.normal((), seed=site.random_key())
 
@@ -390,3 +399,59 @@ def test_S41_what_an_import_draws_in_a_loop_is_an_error_that_names_the_draw():
 
     with gg.Graph(), pytest.raises(gg.StateError, match=r"draw without a seed.*test_draws\.py"):
         gg.scan(step, gg.constant(ZEROS), gg.constant(np.zeros((2, 4))))
+
+
+def test_S41_a_site_that_examples_share_draws_for_each_of_them():
+    """By a rule that is linear in dy, whose sum over the examples is not one draw of their sum."""
+    with gg.Graph():
+        w, xs = gg.placeholder(()), gg.placeholder((4,))
+        y = gg.sum(gg.vmap(lambda x: x * marked(masked, w))(xs))
+        found = gg.evaluate(gg.gradients(y, w), {w: 1.0, xs: [1.0, -1.0, 2.0, -2.0]})
+    assert abs(found) > 1e-6
+
+
+@pytest.mark.parametrize("way", [as_built, gg.Graph.copy, stored])
+def test_S41_what_is_recomputed_in_a_branch_has_the_draw_of_the_call(way):
+    def noisy(x):
+        return gg.cond(x > 0.0, lambda: k * gg.sin(x) * gg.random.normal(()), lambda: x)
+
+    def rule(site, dy):
+        (x,) = site.inputs
+        y = gg.rules.checkpoint(noisy)(x)
+        return dy * gg.gradients(y, x) / y
+
+    with gg.Graph() as graph:
+        x, k = gg.placeholder((), name="x"), gg.constant(1.0)
+        gg.identity(marked(rule, x), name="y")
+    with way(graph) as graph:
+        x, y = graph.tensor("x:0"), graph.tensor("y:0")
+        dx = gg.gradients(y, x)
+        first, second = gg.evaluate([dx, gg.gradients(dx, x)], {x: 0.7})
+    np.testing.assert_allclose(first, 1.0 / np.tan(0.7))
+    np.testing.assert_allclose(second, -1.0 / np.sin(0.7) ** 2)
+
+
+def test_S09_the_count_of_runs_that_draws_read_is_no_output_of_a_loop():
+    with gg.Graph():
+        x = gg.placeholder(())
+
+        def step(c):
+            return c + 1.0 + 0.0 * gg.stop_gradient(gg.gradients(marked(noise, c), c))
+
+        with gg.override_gradient(lambda site, dy: 5.0 * dy):
+            y = gg.while_loop(lambda c: c < 3.0, step, x)
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 5.0
+
+
+@pytest.mark.parametrize("way", [as_built, gg.Graph.copy, stored])
+def test_S41_each_example_of_a_batch_that_a_rule_builds_has_its_own_draw(way):
+    def rule(site, dy):
+        rows = gg.vmap(lambda t: k * t * gg.random.normal(()))(gg.ones((4,)))
+        return dy * gg.max(rows) - gg.min(rows)
+
+    with gg.Graph() as graph:
+        x, k = gg.placeholder((), name="x"), gg.constant(1.0)
+        gg.identity(marked(rule, x), name="y")
+    with way(graph) as graph:
+        dx = gg.gradients(graph.tensor("y:0"), graph.tensor("x:0"))
+        assert gg.evaluate(dx, {graph.tensor("x:0"): 0.7}) > 1e-6

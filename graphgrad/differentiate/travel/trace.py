@@ -42,6 +42,7 @@ class TraceGraph(BodyGraph):
     """
 
     deferred = False
+    scratch = True
 
     def __init__(self, outer: Graph, name: str) -> None:
         super().__init__(outer, name)

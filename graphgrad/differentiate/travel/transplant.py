@@ -15,8 +15,8 @@ from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
 from ...ops.base import NO_GRAD, is_zero
-from ...ops.control import BodyGraph
-from ...ops.random.keys import RandomKey, call_key, call_number, loops_around, root_of
+from ...ops.control import BodyGraph, around
+from ...ops.random.keys import RandomKey, call_key, call_number, loops_around, root_of, trace_around
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of, take_in_pins
 from ...regions.index import bodies_of
@@ -230,7 +230,7 @@ class Transplant(Plain):
 
     def place(self, node: Node) -> None:
         """Build one node anew."""
-        if isinstance(node.op, RandomKey) and node.op.number < 0:
+        if self._drawn_here(node.op):
             self.tensors[node.outputs[0]] = call_key(self.number_of(node.op))
             return
         inputs = tuple(self.tensor(t) for t in node.inputs)
@@ -240,7 +240,14 @@ class Transplant(Plain):
             new.stamp = self._rule(node.stamp, node)
         self.tensors.update(zip(node.outputs, new.outputs, strict=True))
 
-    def number_of(self, op: RandomKey) -> int:
+    def _drawn_here(self, op: Op) -> bool:
+        """Whether an op is the key of a draw of a trace that is built anew outside of that."""
+        if not isinstance(op, RandomKey) or op.number >= 0:
+            return False
+        trace = trace_around(self.source)
+        return trace is None or trace not in around(self.graph)
+
+    def number_of(self, op: Any) -> int:
         """The number here of a draw of the call that a trace holds."""
         holders: list[Transplant] = [self]
         while isinstance(holders[-1].outer, Transplant):
@@ -286,7 +293,7 @@ class Transplant(Plain):
         """Let what the bodies of a trace draw be drawn by the call here."""
         for body in bodies_of(copy):
             for node in body.nodes:
-                if isinstance(node.op, RandomKey) and node.op.number < 0:
+                if self._drawn_here(node.op):
                     if loops_around(self.graph):
                         raise GradientError(
                             f"{node.name} (drawn without a seed at {node.where}, in the rule of "

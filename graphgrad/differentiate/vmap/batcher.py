@@ -273,7 +273,7 @@ class Batcher(Importer):
 
     def _keys(self, op: RandomKey) -> tuple[Tensor, ...]:
         """A key of its own for every example: that of all with the example's number folded in."""
-        key = call_key(self.number_of(op)) if op.number < 0 else apply(op)
+        key = call_key(self.number_of(op)) if self._drawn_here(op) else apply(op)
         return (apply(FoldIn(), key, Batched((), (), self.examples).numbers()),)
 
     def repeated(self, t: Tensor) -> Tensor:

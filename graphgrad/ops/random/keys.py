@@ -187,7 +187,7 @@ def call_key(number: int | None = None) -> Tensor:
     number = call_number() if number is None else number
     seed = root_of(here.graph).seed
     trace = trace_around(here.graph)
-    if trace is None or _in_region(here, trace):
+    if trace is None or _stays(here, trace):
         key = apply(RandomKey(seed, number, loops))
     else:  # where the trace is built anew, loops may be around it: their index is folded in there
         with GraphScope(trace):
@@ -197,10 +197,12 @@ def call_key(number: int | None = None) -> Tensor:
     return key
 
 
-def _in_region(here: Context, trace: Graph) -> bool:
-    """Whether a region of a trace, or of a body in it, is open: what is drawn lies inside of it."""
+def _stays(here: Context, trace: Graph) -> bool:
+    """Whether a key is built where it is drawn: in an open region, or of an example of a batch."""
     record: Context | None = here
-    while record is not None and record.region is None and record.graph is not trace:
+    while record is not None and record.graph is not trace:
+        if record.region is not None or record.graph.scratch:
+            return True
         record = record.left
     return record is None or record.region is not None
 
