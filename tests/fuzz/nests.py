@@ -1278,6 +1278,8 @@ def question(seed: int, backend: str | None = None) -> Question:
     m.run(int(rng.integers(1, 3) if chain else rng.integers(2, 5)))
     outs = [i for i, t in m.seen[len(GIVEN) :] if t[0] == "f"][-4:]
     body = pruned(Body(list(range(len(GIVEN))), m.steps, outs or [0]))
+    if any(s.how.get("second") for s in statements(body)):  # it, too, is not zero at zero
+        asked = ["grad" if a == "jacobian" else a for a in asked]
     ways = [edits(m, body, int(m.of([0, 0, 1, 1, 2])) if k < 2 else m.flip(0.4)) for k in range(5)]
     if axes is not None or "checkpoint" in ops_in(body):
         ways = [[w for w in steps if len(w) == 1] for steps in ways]
@@ -1597,7 +1599,7 @@ def at_place(body: Body, path: Any) -> Statement:
 def become_constants(body: Body, path: Any) -> None:
     b, k = holder(body, path)
     s = b.steps[k]
-    values = {"f": 0.4, "g": 0.4, "i": 1, "b": True}
+    values = {"f": 0.4, "g": 0.4, "c": 0.4, "i": 1, "b": True}
     b.steps[k : k + 1] = [
         Statement("constant", [], [i], [t], {"value": values[t[0]]})
         for i, t in zip(s.outs, s.types, strict=True)
