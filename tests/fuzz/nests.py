@@ -207,11 +207,11 @@ GIVES: dict[str, Type] = {
 
 LINEAR = ["sum", "inputs", "outputs", "both", "twice", "closure", "inner", "partial", "exact",
           "entry", "some", "mapping", "drawn", "keyed"]  # fmt: skip
-OTHERS = ["sine", "clip", "square", "norm", "affine", "zeros", "clipped default", "drawn default"]
+OTHERS = ["sine", "clip", "square", "norm", "clipped default"]
 BY_DEFAULT = ("exact", "twice", "clipped default", "norm", "drawn default")
 DRAWN = ("drawn", "keyed", "drawn default")
 NOT_AT_ZERO = ("affine", "zeros", "drawn default")
-"""What a loop may call with a zero where its runs call nothing."""
+"""What a loop or a choice may call with a zero where the runs that happen call nothing."""
 CLOSED = ("closure", "inner")
 BY_ELEMENTS = ("twice", "exact", "entry")
 
@@ -438,7 +438,7 @@ class Maker:
     def run(self, count: int) -> None:
         """Statements; the last one is the next link of the chain."""
         for _ in range(count):
-            kinds: list[Any] = [easy] * 5
+            kinds: list[Any] = [easy] * 3 + [complexes] * 2 * self.how.complex
             if not self.simple and not self.chain:
                 kinds += OPS + self.how.loops * LOOPED
             self.of(kinds)(self)
@@ -490,6 +490,12 @@ def easy(m: Maker) -> None:
     if (name == "to complex" and not m.how.complex) or (name == "narrow" and m.how.draws):
         return
     m.do(name, [m.get(t) for t in takes], [GIVES[name]])
+
+
+def complexes(m: Maker) -> None:
+    z = m.do("to complex", [m.get(F)], [C])[0]
+    m.do("together", [m.do("turn", [z], [C])[0], m.get(C)], [C])
+    m.do(m.of(["real", "imag"]), [m.get(C)], [F])
 
 
 def row_of(t: Type) -> Type:
@@ -610,7 +616,7 @@ def region(m: Maker) -> None:
     sure = nested or kind in ("partial", "entry", "some", "zeros")
     how = {"rule": kind, "closed": closed, "inner": inner, "declared": sure or m.flip(),
            "through": m.flip(0.2), "escape": m.flip(0.1)}  # fmt: skip
-    if kind not in CLOSED and m.flip():
+    if kind not in CLOSED and m.flip(0.8):
         how["name"] = f"nests {inner}"
     m.do("region", [], [own[i] for i in body.results], how, [pruned(body)])
 
@@ -635,7 +641,7 @@ def custom(m: Maker) -> None:
     params = [m.of([F, V]), *[t for t in m.types(0, 2) if t[0] == "f"]]
     results = [m.of([F, V]), *[t for t in m.types(0, 1) if t[0] == "f"]]
     body = m.inside(params, results, alone=True)
-    how: dict[str, Any] = {"square": m.flip(0.3) and "square" in m.how.rules}
+    how: dict[str, Any] = {"square": m.flip(0.3) and not m.how.forward}
     extra = m.of(["closed", "captured", "second", "variable", None, None])
     if extra in ("closed", "captured"):
         how[extra] = m.get(F)
@@ -666,7 +672,7 @@ def derivative(m: Maker) -> None:
 def chosen_of(m: Maker, body: Body) -> Any:
     """What a call chooses: "none", or a rule or None for an op type or the regions of a name."""
     keys = names_of(body) + stamped_in(body)
-    if m.flip(0.5) or not keys:
+    if m.flip(0.2) or not keys:
         return m.of([None, None, None, "none"])
     key = m.of(keys)
     return {key: m.of([None, "twice"] if key not in tape.STAMPED else ["twice", "entry"])}
@@ -676,7 +682,7 @@ def journey(m: Maker) -> None:
     """A program in a graph of its own, which travels, is edited, and is imported here."""
     params, types = m.types(1, 2), m.types(1, 2)
     body = m.inside(params, types, alone=True)
-    count = int(m.rng.integers(1, 4))
+    count = int(m.rng.integers(2, 5))
     m.do("journey", m.gets(params), types, {"ways": edits(m, body, count)}, [body])
 
 
@@ -693,7 +699,7 @@ def edits(m: Any, body: Body, count: int) -> list[list[str]]:
             continue
         if ("checkpoint" in ops and derived) or ["subgraph"] in found:
             continue
-        edit = m.of(["mark", "unmark", "replace", "register"])
+        edit = m.of(["mark", "unmark", "replace", "replace", "register"])
         if edit == "mark" or not names:
             if not {"stamps", "vmap"} <= ops:  # a stamp in a batch is a region around the op
                 found.append(["mark", m.of(["Tanh", "Exp"])])
@@ -705,12 +711,12 @@ def edits(m: Any, body: Body, count: int) -> list[list[str]]:
     return found
 
 
-def names_of(body: Body) -> list[str]:
-    """The rules of regions by name, those that are there to the end."""
-    gone = {e[1] for s in statements(body) for e in s.how.get("ways", [])
+def names_of(body: Body, gone: bool = False) -> list[str]:
+    """The rules of regions by name, those that are there to the end, or also others."""
+    taken = set() if gone else {e[1] for s in statements(body) for e in s.how.get("ways", [])
             if e[0] in ("unmark", "replace")}  # fmt: skip
     names = [s.how["name"] for s in statements(body) if "name" in s.how]
-    return [n for n in names if n not in gone]
+    return [n for n in names if n not in taken]
 
 
 def statements(body: Body) -> Iterator[Statement]:
@@ -731,9 +737,9 @@ def ops_in(part: Body | Statement) -> set[str]:
     return {s.op for b in bodies for s in statements(b)}
 
 
-LOOPED = [scan, scan, scan, mapped, fori, while_, prefixes]
-OPS = [choice, several, batch, region, region, region, region, stamps, stamps, custom, checkpoint,
-       derivative, journey, journey]  # fmt: skip
+LOOPED = [choice, several, scan, scan, scan, mapped, mapped, fori, fori, while_, while_, prefixes]
+OPS = [batch, batch, region, region, region, region, stamps, stamps, custom,
+       checkpoint, derivative, derivative, journey, journey]  # fmt: skip
 WAYS = ["copy", "deepcopy", "pickle", "file", "import", "subgraph"]
 
 
@@ -925,6 +931,8 @@ class InGraph(World):
         return list(f(*map(gg.identity, ins) if captured else ins))
 
     def journey(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
+        for name in {*names_of(s.bodies[0], gone=True)} & {*gg.registered_gradients()}:
+            gg.unregister_gradient(name)  # each time that this is built begins with its own rules
         with gg.Graph():
             xs = [gg.placeholder(x.shape, x.dtype, name=f"p{i}") for i, x in enumerate(ins)]
             ys = [gg.identity(y) for y in self.run(s.bodies[0], {}, *xs)]
@@ -1137,6 +1145,8 @@ class OnTape(World):
 
     def journey(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         start = len(self.sites)
+        for name in names_of(s.bodies[0], gone=True):
+            self.names.pop(name, None)
         self.marks.append({})
         ys = self.apart(s.bodies[0], {}, *ins)
         self.marks.pop()
@@ -1245,7 +1255,8 @@ def question(seed: int, backend: str | None = None) -> Question:
         return bool(rng.random() < p)
 
     linear, orders = flip(0.5), int(rng.choice([0, 1, 1, 2, 2, 2, 3]))
-    rules = [str(k) for k in rng.choice(LINEAR if linear else LINEAR + OTHERS, 3)]
+    others = [] if linear else list(NOT_AT_ZERO) * 2 if flip(0.25) else OTHERS * 3
+    rules = [str(k) for k in rng.choice(LINEAR + others, 3)]
     drawn = bool({*rules} & {*DRAWN})
     unknown = flip(0.35)
     axes = None
@@ -1267,6 +1278,8 @@ def question(seed: int, backend: str | None = None) -> Question:
     m.run(int(rng.integers(1, 3) if chain else rng.integers(2, 5)))
     outs = [i for i, t in m.seen[len(GIVEN) :] if t[0] == "f"][-4:]
     body = pruned(Body(list(range(len(GIVEN))), m.steps, outs or [0]))
+    if any(s.how.get("second") for s in statements(body)):  # it, too, is not zero at zero
+        asked = ["grad" if a == "jacobian" else a for a in asked]
     ways = [edits(m, body, int(m.of([0, 0, 1, 1, 2])) if k < 2 else m.flip(0.4)) for k in range(5)]
     if axes is not None or "checkpoint" in ops_in(body):
         ways = [[w for w in steps if len(w) == 1] for steps in ways]
@@ -1454,6 +1467,7 @@ REASONS = (
     "selects nothing",
     "its default is taken there",
     "is called once for all of them",
+    "was put once for all examples by vmap",
     "has another rule here than when the graph was stored",
 )
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
@@ -1585,7 +1599,7 @@ def at_place(body: Body, path: Any) -> Statement:
 def become_constants(body: Body, path: Any) -> None:
     b, k = holder(body, path)
     s = b.steps[k]
-    values = {"f": 0.4, "g": 0.4, "i": 1, "b": True}
+    values = {"f": 0.4, "g": 0.4, "c": 0.4, "i": 1, "b": True}
     b.steps[k : k + 1] = [
         Statement("constant", [], [i], [t], {"value": values[t[0]]})
         for i, t in zip(s.outs, s.types, strict=True)
