@@ -550,7 +550,7 @@ def state_of_process() -> dict[Any, Any]:
     """What a process and a thread have one of, and every context variable."""
     return {
         **{v: id(value) for v, value in contextvars.copy_context().items()},
-        "collector": (gc.isenabled(), gc.get_freeze_count(), gc.get_threshold()),
+        "collector": (gc.isenabled(), gc.get_threshold()),
         "errors of numpy": np.geterr(),
         "signals": (signal.pthread_sigmask(signal.SIG_BLOCK, ()), signal.getsignal(signal.SIGINT)),
         "limit of recursion": sys.getrecursionlimit(),
