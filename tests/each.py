@@ -42,9 +42,11 @@ def each(cases, group=type_of):
 
     The arguments are its first parameters. What fails is raised after the last case of the group,
     with a note that names the case; several failures as an ExceptionGroup. A run is skipped
-    where every case is.
+    where every case is, and a test that has no case.
     """
     groups = grouped(cases, group)
+    if not groups:
+        return pytest.mark.skip(reason="there is no case here")
 
     def decorate(test):
         @wraps(test)
