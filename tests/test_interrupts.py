@@ -568,7 +568,8 @@ def mask_of_files() -> int:
 
 
 def check_at(case: Case, interrupt: Callable[..., bool], fine: list[Any]) -> None:
-    CONTEXT.get()
+    for variable in CONTEXT, rules._temporary:
+        variable.set(variable.get())  # in this context its default is as good as set
     was = state_of_process()
     interrupt(lambda: inside(case.action))
     assert not (changed := [k for k, v in state_of_process().items() if v != was.get(k)]), changed
