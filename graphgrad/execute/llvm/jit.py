@@ -48,14 +48,17 @@ def target_of(cpu: str, features: str) -> Target:
 
 
 def object_code(text: str, target: Target) -> bytes:
-    """A module compiled: an object file."""
+    """A module compiled: an object file.
+
+    In a context of its own: constants and types stay as long as the context that they are in.
+    """
     with COMPILING:
-        machine = _machine(target)
-        module = llvm.parse_assembly(text)
+        machine, context = _machine(target), llvm.create_context()
+        module = llvm.parse_assembly(text, context)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
         _passes().run(module, builder)
         code: bytes = machine.emit_object(module)
-        del builder, module, machine  # while it is held
+        del builder, module, context, machine  # while it is held, a module before its context
     return code
 
 
