@@ -192,9 +192,8 @@ def _moved(x: Tensor, axis: int, by: int, fill: TensorLike) -> Tensor:
 
 
 def _exp_of_gap(x: Tensor, y: Tensor) -> Tensor:
-    """exp(x - y), 0 where y is -inf."""
-    nothing = equal(y, -np.inf)
-    return where(nothing, 0, exp(where(nothing, 0, x) - where(nothing, 0, y)))
+    """exp(x - y) of an x that is no greater; 0 where both are -inf."""
+    return exp(x - where(equal(y, -np.inf), 0, y))
 
 
 class Shift(Op):

@@ -112,8 +112,6 @@ class Gather(Op):
         return (tensor_type(_gathered(x.shape, indices.shape, self.axis), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, indices: Any) -> Any:
-        if 0 in x.shape:  # where take looks at no index
-            return x[(*(slice(None),) * self.axis, indices)]
         return xp.take(x, indices, axis=self.axis)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
@@ -415,9 +413,9 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
 
 
 def is_whole_mask(x: Tensor, part: Any) -> bool:
-    """Whether it is a computed mask for all axes of x, which has some, of known lengths."""
+    """Whether it is a computed mask for all axes of x, of known lengths."""
     computed = isinstance(part, Tensor) and kind_of(part.dtype) == "b"
-    return computed and part.ndim > 0 and part.shape == x.shape and x.type.static
+    return computed and part.shape == x.shape and x.type.static
 
 
 class Indexed(NamedTuple):

@@ -437,5 +437,5 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
     cuts = [slice(i).indices(total)[1] for i in at] if isinstance(total, int) else at
     if all(a <= b for a, b in pairwise([0, *cuts])):
         return build(Split(axis, tuple(cuts)), (x,)).outputs
-    keys = [normal_slice(slice(*ends), total) for ends in pairwise([0, *at, None])]
+    keys = [normal_slice(slice(*ends), total) for ends in pairwise([0, *cuts, None])]
     return tuple([apply(Slice((*(FULL,) * axis, key)), x) for key in keys])

@@ -148,6 +148,8 @@ def test_reading_out_of_bounds():
     key, inside = np.s_[None, [0, 9, 1], ..., [1, 1, 2]], [[True], [False], [True]]
     parted = np.where(inside, X[None, [0, 2, 1], ..., [1, 1, 2]], np.nan)
     same(lambda x: gg.at(x)[key].get(mode="fill"), lambda x: parted, X, static=True)
+    wanted = np.where([True, False, True], X[:, [0, 0, 1]], np.nan)
+    same(lambda x: gg.at(x)[:, [0, 9, 1]].get(mode="fill"), lambda x: wanted, X)
     with gg.Graph():
         x = gg.constant([1, 2])
         for mask in (True, gg.constant([True, False])):

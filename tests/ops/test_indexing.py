@@ -98,6 +98,8 @@ def test_an_index_out_of_bounds():
                 I.getitem(x, key)
         with pytest.raises(ShapeError):
             I.take(x, [3], axis=0)
+        with pytest.raises(ShapeError):
+            I.getitem(x, (np.array(3), []))
         assert I.getitem(x, s[:, 99]).shape == (3,)
         assert I.getitem(x, s[1:]).shape == I.getitem(x, s[1:, ::-1]).shape == (2, "n")
         with pytest.raises(ShapeError, match="Ellipsis"):
@@ -129,6 +131,7 @@ ADVANCED = [
     s[i, 0, ...],
     s[:, i, ..., i],
     s[:, j, ..., i],
+    s[:, ..., i, i],
     s[:, 0, ..., i],
     s[:, i, ..., 1],
     s[:, :, i, ...],
@@ -425,3 +428,16 @@ def test_what_is_added_may_be_narrower_or_of_a_lesser_kind(dtype, updates, wante
         found = gg.evaluate(y)
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_computed_index_out_of_bounds_of_what_is_empty_is_refused_too(backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    with gg.Graph():
+        x, k = placeholder((0, 3)), placeholder((1,), "int64")
+        f = gg.compile([x, k], I.getitem(x, s[:, k]), backend=backend)
+        assert f(np.zeros((0, 3)), [2]).shape == (0, 1)
+        for index in (3, -4):
+            with pytest.raises(IndexError, match="out of bounds"):
+                f(np.zeros((0, 3)), [index])

@@ -70,6 +70,7 @@ def test_a_mask_without_axes_picks_all_or_nothing(value):
     with gg.Graph():
         x, mask = gg.placeholder((3, 4)), gg.placeholder((), "bool")
         f = gg.compile([x, mask], [x[mask, 1], x[:, mask, [2]], x[..., mask]])
+        assert gg.evaluate(x[[9], mask], {x: X, mask: False}).shape == (0, 4)
         for keep in (True, False):
             wanted = X[keep, 1], X[:, keep, [2]], X[..., keep]
             for got, want in zip(f(X, keep), wanted, strict=True):
