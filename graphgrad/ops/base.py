@@ -368,8 +368,7 @@ class ZeroTensor(Tensor):
                 if from_type.static
                 else build(ZerosLike(), (self._like,))
             )
-            made.outputs = (self,)
-            self._made = made
+            made.outputs, self._made = (self,), made
         return self._made
 
     def __repr__(self) -> str:

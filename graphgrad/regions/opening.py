@@ -21,11 +21,15 @@ def region_around(build: Callable[[Region], Pins], rule: Any, **options: Any) ->
     context = CONTEXT.get()
     region = Region(context.graph, rule, parent=context.region, origin=context.origin, **options)
     try:
-        context.graph.regions.append(region)
-        context.region = region
-        inputs, outputs = build(region)
-    finally:
+        try:
+            context.graph.regions.append(region)
+            context.region = region
+            inputs, outputs = build(region)
+        finally:
+            context.region, region.open = region.parent, False
+    except BaseException:  # an interrupt of the line above, maybe
         context.region, region.open = region.parent, False
+        raise
     region.pinned_inputs, region.pinned_outputs = tuple(inputs), tuple(outputs)
     take_in_pins(region)
     return region
