@@ -113,6 +113,8 @@ class PolyGamma(RealUnary):
 class PolyGammaOfOrders(OfOrders):
     """y = the derivative of order n of digamma at x, of tensors; dx = dy * the next one."""
 
+    to_onnx = OfOrders.to_onnx
+
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         n, x = arrays
         return np.asarray(need_scipy("polygamma").polygamma(n, x)).astype(x.dtype)
@@ -136,6 +138,7 @@ class PolyGammaDifference(ScipyBinary):
 
     order: int = 0
     scipy = "polygamma"
+    to_onnx = ScipyBinary.to_onnx
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         n, psi = self.order, need_scipy("polygamma").polygamma

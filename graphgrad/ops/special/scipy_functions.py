@@ -121,6 +121,8 @@ def of_either(real: Op, complex: Op, x: TensorLike) -> Tensor:
 class Ordered(ScipyUnary, abstract=True):
     """Family: of one operand, and of orders that are numbers: the attributes."""
 
+    to_onnx = OfScipy.to_onnx
+
     @classmethod
     def function(cls, *args: Any) -> Any:
         """The function of NumPy's arrays."""
@@ -154,6 +156,10 @@ class OfOrders(OfScipy, abstract=True):
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         return np.asarray(self.of.function(*arrays)).astype(arrays[-1].dtype)
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        *orders, x = xs  # whose dtype the result has
+        return to.in_double(lambda xp, x, *orders: self.formula(xp, *orders, x), x, *orders)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         """OrderOf says that there is none by an order."""

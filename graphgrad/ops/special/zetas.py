@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..base import Any, Tensor, TensorLike, constant, whole
 from . import elementary
 from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
@@ -39,6 +41,11 @@ class ZetaOfOrders(OfOrders):
     """y = the sum of (q + k)**-x over k >= 0, of tensors; dq as of Zeta, none by x."""
 
     of = Zeta
+
+    def formula(self, xp: Any, x: Any, q: Any) -> Any:
+        """As of Zeta; SciPy has infinity at 1."""
+        pole = x == 1
+        return xp.where(pole, math.inf, elementary.hurwitz(xp, xp.where(pole, 2.0, x), q))
 
 
 def zeta(x: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
