@@ -202,7 +202,7 @@ def _scipy_on_host(op: Op) -> Kernel:
 
     def run(*arrays: Any) -> Any:
         shape = jnp.broadcast_shapes(*[x.shape for x in arrays])
-        made = _struct(shape, arrays[0].dtype)
+        made = _struct(shape, arrays[-1].dtype)
         return on_host(jax.pure_callback, partial(op.kernel, np), [made], arrays)[0]
 
     return run
@@ -239,7 +239,7 @@ for _op_type in OP_TYPES.values():
 @KERNELS.override(BesselIScaled)
 def _bessel(op: Any) -> Kernel:
     """JAX has those of orders 0 and 1."""
-    if op.v not in (0.0, 1.0):
+    if op.v not in (0.0, 1.0) or op.attrs.get("order"):
         return _scipy_on_host(op)
     fn: Kernel = getattr(jax.scipy.special, op.whole.format(op.v))
     return fn

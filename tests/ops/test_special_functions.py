@@ -1,5 +1,7 @@
 """Functions of SciPy: its values everywhere, and gradients against mpmath's derivatives."""
 
+import functools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -78,18 +80,215 @@ def test_values_with_a_number_are_scipys(name, number):
     same(lambda t: getattr(special, name)(number, t), lambda a: theirs(number, a), x)
 
 
-def test_arguments_without_a_gradient_are_numbers():
+ORDERED = {
+    "jv": ([0.0, 1.5], [1.0, 2.0]),
+    "yv": ([[0.0], [1.0], [2.5]], [1.0, 2.0]),
+    "iv": ([0.5, -1.5], [1.0, 2.0]),
+    "kv": ([0.5, 1.5], [1.0, 2.0]),
+    "ive": ([0.0, 1.0], [3.0, 1e5]),
+    "kve": ([0.0, 2.5], [3.0, 1e5]),
+    "zeta": ([2.0, 3.0], [1.0, 2.0]),
+    "polygamma": ([0, 1, 2], [1.0, 2.0, 0.3]),
+    "expn": ([0, 1, 2], [1.0, 2.0, 0.5]),
+    "hyp1f1": ([0.5, 1.0], [1.5, 2.0], [0.1, 0.2]),
+    "hyp2f1": ([0.5, 1.0], [1.5, 2.0], [2.5, 3.0], [0.1, 0.2]),
+}
+
+
+def by_number(name, arrays):
+    """Values, slopes and second slopes by x, of one number of each order after the other."""
+    *orders, x = np.broadcast_arrays(*arrays)
+    made = np.empty((3, *x.shape))
+    for i in np.ndindex(x.shape):
+        with gg.Graph():
+            t = gg.placeholder(())
+            y = getattr(special, name)(*[o[i].item() for o in orders], t)
+            dy = gg.gradients(y, t)
+            made[(slice(None), *i)] = gg.compile(t, [y, dy, gg.gradients(dy, t)])(x[i])
+    return made
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+@pytest.mark.parametrize("name", ORDERED)
+def test_orders_are_tensors(name, backend):
+    """Values of SciPy, and derivatives as of numbers."""
+    if backend != "numpy":
+        pytest.importorskip({"jax": "jax", "llvm": "llvmlite"}[backend])
+    arrays = [np.array(a) for a in ORDERED[name]]
+    with gg.Graph():
+        *orders, x = (gg.placeholder(a.shape, a.dtype) for a in arrays)
+        wide = gg.broadcast_to(x, np.broadcast_shapes(*[a.shape for a in arrays]))
+        y = getattr(special, name)(*orders, wide)
+        dy = gg.gradients(y, wide)
+        outputs = [y, dy, gg.gradients(dy, wide)]
+        found = gg.compile([*orders, x], outputs, backend=backend)(*arrays)
+    np.testing.assert_allclose(found[0], getattr(scipy.special, name)(*arrays), rtol=1e-12)
+    np.testing.assert_allclose(found, by_number(name, arrays), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_the_dtype_is_that_of_x_beside_orders_that_are_integers_or_alike(name, kind):
+    if kind == "float32" and name in ("polygamma", "expn"):
+        kind = "uint8"
+    *orders, x = (np.ceil(np.array(a)) for a in ORDERED[name])
+    x = np.full(x.shape, 0.5, "float32")
+    with gg.Graph():
+        orders = [gg.constant(np.abs(o).astype(kind) + np.array(2, kind)) for o in orders]
+        t = gg.placeholder(x.shape, "float32")
+        y = getattr(special, name)(*orders, t)
+        dx = gg.gradients(y, t)
+        assert (y.dtype, dx.dtype) == ("float32", "float32")
+        assert np.isfinite(gg.evaluate(dx, {t: x})).all()
+
+
+def test_a_gradient_by_an_order_is_an_error_that_names_it():
+    """Also forward, and where the order is made of what the gradient is wanted for."""
+    calls = {
+        "jv": (lambda t, x: special.jv(t, x), "v"),
+        "kve": (lambda t, x: special.kve(2 * t, x), "v"),
+        "zeta": (lambda t, x: special.zeta(t, x), "x"),
+        "hyp1f1": (lambda t, x: special.hyp1f1(1.0, t, x), "b"),
+        "hyp2f1": (lambda t, x: special.hyp2f1(1.0, 2.0, t, x), "c"),
+    }
+    for name, (call, order) in calls.items():
+        says = f"{name} has no gradient with respect to {order}, .*test_special_functions.py"
+        with gg.Graph():
+            t, x = gg.placeholder((1,)), gg.placeholder((1,))
+            y = call(t, x)
+            dx = gg.gradients(y, x)
+            assert np.isfinite(gg.evaluate(dx, {t: [1.5], x: [0.5]})).all()
+            for ask, of, by in [
+                (gg.gradients, y, [t]),
+                (gg.gradients, y, [[x, t]]),
+                (gg.gradients, dx, [t]),
+                (gg.jvp, y, [t, gg.ones(1)]),
+            ]:
+                with pytest.raises(gg.GradientError, match=f"(?s){says}"):
+                    ask(of, *by)
+            assert gg.gradients(call(gg.stop_gradient(t), x), t, unconnected="none") is None
+
+
+def test_orders_that_cannot_be():
     x = np.array([0.5])
-    for call, named in [
-        (lambda t: special.jv(t, x), "jv has no gradient with respect to v"),
-        (lambda t: special.zeta(t, x), "zeta has no gradient with respect to x"),
-        (lambda t: special.hyp1f1(1.0, t, x), "hyp1f1 has no gradient with respect to b"),
-        (lambda t: special.hyp2f1(1.0, 2.0, t, x), "hyp2f1 has no gradient with respect to c"),
-    ]:
-        with gg.Graph(), pytest.raises(gg.DTypeError, match=named):
-            call(gg.placeholder((1,)))
-    with gg.Graph(), pytest.raises(TypeError, match="order of expn"):
-        special.expn(1.5, x)
+    with gg.Graph():
+        for call in (
+            lambda: special.jv(gg.constant([1j]), x),
+            lambda: special.jv(True, x),
+            lambda: special.expn(gg.constant([1.0]), x),
+            lambda: special.polygamma(gg.constant([1.0]), x),
+        ):
+            with pytest.raises(gg.DTypeError):
+                call()
+        with pytest.raises(TypeError, match="order of expn"):
+            special.expn(1.5, x)
+        with pytest.raises(gg.ShapeError):
+            special.jv(np.ones(3), np.ones(2))
+
+
+COMPLEX = np.array([1 + 1j, 2 - 1j, -3.3 + 0.2j, 0.5 + 30j, -20.5 - 3j, 0.01j])
+HOLOMORPHIC = {
+    "gamma": (mp.gamma, lambda z: mp.gamma(z) * mp.psi(0, z)),
+    "loggamma": (mp.loggamma, lambda z: mp.psi(0, z)),
+    "digamma": (lambda z: mp.psi(0, z), lambda z: mp.psi(1, z)),
+    "erf": (mp.erf, lambda z: 2 / mp.sqrt(mp.pi) * mp.exp(-z * z)),
+    "erfc": (mp.erfc, lambda z: -2 / mp.sqrt(mp.pi) * mp.exp(-z * z)),
+}
+SECOND = {
+    "gamma": lambda z: mp.gamma(z) * (mp.psi(0, z) ** 2 + mp.psi(1, z)),
+    "loggamma": lambda z: mp.psi(1, z),
+    "digamma": lambda z: mp.psi(2, z),
+    "erf": lambda z: -4 * z / mp.sqrt(mp.pi) * mp.exp(-z * z),
+    "erfc": lambda z: 4 * z / mp.sqrt(mp.pi) * mp.exp(-z * z),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_functions_of_complex_numbers_are_holomorphic(name, backend):
+    if backend == "jax":
+        pytest.importorskip("jax")
+    z = COMPLEX[:3] if name.startswith("erf") else COMPLEX
+    with gg.Graph():
+        t = gg.placeholder(z.shape, z.dtype)
+        y = getattr(special, name)(t)
+        (dy,) = gg.gradients([y], [t], [gg.ones_like(y)])
+        (ddy,) = gg.gradients([dy], [t], [gg.ones_like(y)])
+        found = gg.compile(t, [y, dy, ddy], backend=backend)(z)
+        small = special.loggamma(gg.cast(t, "complex64"))
+    assert small.dtype == np.complex64
+    functions = (*HOLOMORPHIC[name], SECOND[name])
+    want = [[complex(f(mp.mpc(number))) for number in z] for f in functions]
+    np.testing.assert_allclose(found, want, rtol=2e-12)
+
+
+SCALED = {"i": ("i0e", "i1e", "ive"), "k": ("k0e", "k1e", "kve")}
+
+
+@pytest.mark.parametrize("kind", SCALED)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_slopes_of_scaled_bessel_functions_lose_no_digits_anywhere(kind, dtype):
+    """Up to order 2, from 1e-18 to 1e200, of numbers and tensors of orders."""
+    x = np.array([2.0**-60, 0.125, 24.0, 26.0, 1e5, 1e8, 1e10, 1e30], dtype)
+    x = np.append(x, 1e200) if dtype == "float64" else x
+    tolerance = 1e-11 if dtype == "float64" else 1e-6
+    zero, one, other = (getattr(special, name) for name in SCALED[kind])
+    with gg.Graph():
+        t = gg.placeholder(x.shape, dtype)
+        for v, y in [
+            (0, zero(t)),
+            (1, one(t)),
+            (2.5, other(2.5, t)),
+            (3, other(np.full(x.shape, 3), t)),
+        ]:
+            dy = gg.gradients(y, t)
+            with np.errstate(all="ignore"):
+                found = gg.compile(t, [dy, gg.gradients(dy, t)])(x)
+                want = [[scaled_slope(kind, v, n, number) for number in x] for n in (1, 2)]
+                want = np.array(want).astype(dtype)
+            np.testing.assert_allclose(found, want, rtol=tolerance, atol=1e-300, err_msg=str(v))
+
+
+@functools.cache
+def scaled_slope(kind, v, n, x):
+    """By the formula with neighbours in many digits, or the series in 1 / x."""
+    x, v = mp.mpf(float(x)), mp.mpf(v)
+    with mp.workdps(40):
+        if x > 1e4:
+            total, term = mp.mpf(0), mp.sqrt(mp.pi / 2) if kind == "k" else 1 / mp.sqrt(2 * mp.pi)
+            for k in range(12):
+                power = mp.rf(k + mp.mpf("0.5"), n) * (-1) ** n * x ** (-k - n - mp.mpf("0.5"))
+                total += term * power
+                term *= (4 * v * v - (2 * k + 1) ** 2) / (8 * (k + 1))
+                term *= 1 if kind == "k" else -1
+            return float(total)
+        plain = mp.besseli if kind == "i" else mp.besselk
+        sign = 1 if kind == "i" else -1
+        row = [plain(abs(v + k) if v == int(v) else v + k, x) for k in range(-n, n + 1)]
+        while len(row) > 1:
+            row = [sign * ((a + b) / 2 - y) for a, y, b in zip(row, row[1:], row[2:])]
+        return float(row[0] * mp.exp(-sign * x))
+
+
+def test_slopes_at_tiny_and_huge_parameters_lose_no_digits():
+    points = [(1.0, 1e-10), (1e-10, 1e-10), (1e10, 1.0), (3.0, 1e8), (1e-100, 0.5), (1e20, 1e-20)]
+    a, b = (np.array(column) for column in zip(*points, strict=True))
+    with gg.Graph():
+        s, t = gg.placeholder(a.shape), gg.placeholder(b.shape)
+        da, db = gg.gradients(special.betaln(s, t), [s, t])
+        value, beta = special.beta(s, t), gg.gradients(special.beta(s, t), s)
+        outputs = [da, db, beta / value, gg.gradients(da, s), gg.gradients(db, s)]
+        with np.errstate(all="ignore"):
+            found = gg.compile([s, t], outputs)(a, b)
+    with mp.workdps(400):
+        rows = []
+        for point in points:
+            x, y = map(mp.mpf, point)
+            of_x, of_y, both = mp.psi(0, x), mp.psi(0, y), mp.psi(0, x + y)
+            slope = mp.psi(1, x + y)
+            row = of_x - both, of_y - both, of_x - both, mp.psi(1, x) - slope, -slope
+            rows.append([float(number) for number in row])
+    np.testing.assert_allclose(found, np.transpose(rows), rtol=1e-13)
 
 
 GRADIENTS = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, as_tensor, whole
+from typing import ClassVar
+
+from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, as_tensor, np, whole
 from ..families import floating_unary
 from ..joining import stack
-from ..magnitudes import sign
-from .scipy_functions import ScipyUnary, need_scipy, without_gradient
+from .scaled_bessel import scaled_i, scaled_k
+from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
 __all__ = [
     "bessel_jn",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 
-class BesselJ(ScipyUnary):
+class BesselJ(Ordered):
     """y = J_v(x), dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1]."""
 
     v: float
@@ -39,19 +41,19 @@ class BesselJ(ScipyUnary):
     whole = "j{:.0f}"
     domain = (0.5, 3.0)
 
-    def kernel(self, xp: Any, x: Any) -> Any:
-        if self.v not in (0.0, 1.0):
-            return super().kernel(xp, x)
-        fn = getattr(need_scipy(self.scipy), self.whole.format(self.v))  # quicker, and right at inf
-        return xp.asarray(fn(x)).astype(x.dtype)
+    @classmethod
+    def function(cls, v: Any, x: Any) -> Any:
+        """Those of orders 0 and 1 are quicker, and right at inf."""
+        y = None if np.ndim(v) == 0 and v in (0, 1) else super().function(v, x)
+        for n in (0, 1):
+            if np.any(v == n):
+                of_whole = getattr(need_scipy(cls.scipy), cls.whole.format(n))(x)
+                y = of_whole if y is None else np.where(v == n, of_whole, y)
+        return y
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        less, more = self._neighbours(node)
-        return (dy * (0.5 * (less - more)),)
-
-    def _neighbours(self, node: Node) -> tuple[Tensor, Tensor]:
-        kind = type(self)
-        return apply(kind(self.v - 1.0), *node.inputs), apply(kind(self.v + 1.0), *node.inputs)
+    @classmethod
+    def slope(cls, v: Any, x: Tensor) -> Tensor:
+        return 0.5 * (jv(v - 1, x) - jv(v + 1, x))
 
     @classmethod
     def examples(cls) -> Any:
@@ -66,6 +68,10 @@ class BesselY(BesselJ):
     whole = "y{:.0f}"
     singular = 0
 
+    @classmethod
+    def slope(cls, v: Any, x: Tensor) -> Tensor:
+        return 0.5 * (yv(v - 1, x) - yv(v + 1, x))
+
 
 class BesselI(BesselJ):
     """y = I_v(x), dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1]."""
@@ -73,9 +79,9 @@ class BesselI(BesselJ):
     scipy = "iv"
     whole = "i{:.0f}"
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        less, more = self._neighbours(node)
-        return (dy * (0.5 * (less + more)),)
+    @classmethod
+    def slope(cls, v: Any, x: Tensor) -> Tensor:
+        return 0.5 * (iv(v - 1, x) + iv(v + 1, x))
 
 
 class BesselK(BesselJ):
@@ -85,45 +91,98 @@ class BesselK(BesselJ):
     whole = "k{:.0f}"
     singular = 0
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        less, more = self._neighbours(node)
-        return (dy * (-0.5 * (less + more)),)
+    @classmethod
+    def slope(cls, v: Any, x: Tensor) -> Tensor:
+        return -0.5 * (kv(v - 1, x) + kv(v + 1, x))
 
 
-class BesselIScaled(BesselJ):
-    """y = exp(-|x|) I_v(x), dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y)."""
+class BesselIScaled(Ordered):
+    """y = exp(-|x|) I_v(x), or the derivative of this order; dx = dy * the next one."""
 
+    v: float
+    order: int = 0
     scipy = "ive"
     whole = "i{:.0f}e"
+    domain = (0.5, 3.0)
+    derived: ClassVar[Any] = staticmethod(scaled_i)
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        (x,) = arrays
+        return self.derived(self.v, x, self.order).astype(x.dtype)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        less, more = self._neighbours(node)
-        (x,), (y,) = node.inputs, node.outputs
-        return (dy * (0.5 * (less + more) - sign(x) * y),)
+        return (dy * apply(self.replace(order=self.order + 1), *node.inputs),)
+
+    @classmethod
+    def examples(cls) -> Any:
+        """Of whole and other orders."""
+        return cls(0.0, 0), cls(1.5, 1)
 
 
-class BesselKScaled(BesselJ):
-    """y = exp(x) K_v(x), dx = dy * (y - (y_(v-1) + y_(v+1)) / 2)."""
+class BesselKScaled(BesselIScaled):
+    """y = exp(x) K_v(x), or the derivative of this order; dx = dy * the next one."""
 
     scipy = "kve"
     whole = "k{:.0f}e"
     singular = 0
-
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        less, more = self._neighbours(node)
-        return (dy * (node.outputs[0] - 0.5 * (less + more)),)
+    derived: ClassVar[Any] = staticmethod(scaled_k)
 
 
-def jv(v: float, x: TensorLike, /) -> Tensor:
+class BesselJOfOrders(OfOrders):
+    """y = J_v(x) of tensors; dx as of BesselJ, none by v."""
+
+    of = BesselJ
+
+
+class BesselYOfOrders(OfOrders):
+    """y = Y_v(x) of tensors; dx as of BesselY, none by v."""
+
+    of = BesselY
+
+
+class BesselIOfOrders(OfOrders):
+    """y = I_v(x) of tensors; dx as of BesselI, none by v."""
+
+    of = BesselI
+
+
+class BesselKOfOrders(OfOrders):
+    """y = K_v(x) of tensors; dx as of BesselK, none by v."""
+
+    of = BesselK
+
+
+class BesselIScaledOfOrders(OfOrders):
+    """y = exp(-|x|) I_v(x), or the derivative of this order, of tensors; none by v."""
+
+    order: int = 0
+    of = BesselIScaled
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        v, x = arrays
+        return self.of.derived(v, x, self.order).astype(x.dtype)
+
+    def derivative(self, *inputs: Tensor) -> Tensor:
+        return apply(self.replace(order=self.order + 1), *inputs)
+
+
+class BesselKScaledOfOrders(BesselIScaledOfOrders):
+    """y = exp(x) K_v(x), or the derivative of this order, of tensors; none by v."""
+
+    of = BesselKScaled
+
+
+def jv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The Bessel function of the first kind J_v(x), element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
     Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
@@ -134,19 +193,20 @@ def jv(v: float, x: TensorLike, /) -> Tensor:
     array([0.0917, 0.2403])
     """
     need_scipy("jv")
-    return floating_unary(BesselJ(*without_gradient("jv", v=v)), x)
+    return with_orders("jv", BesselJ, BesselJOfOrders, x, v=v)
 
 
-def yv(v: float, x: TensorLike, /) -> Tensor:
+def yv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The Bessel function of the second kind Y_v(x), element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
     Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
@@ -157,19 +217,20 @@ def yv(v: float, x: TensorLike, /) -> Tensor:
     array([-2.5215, -1.1025])
     """
     need_scipy("yv")
-    return floating_unary(BesselY(*without_gradient("yv", v=v)), x)
+    return with_orders("yv", BesselY, BesselYOfOrders, x, v=v)
 
 
-def iv(v: float, x: TensorLike, /) -> Tensor:
+def iv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the first kind I_v(x), element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
     Gradient: dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1]; none by v.
@@ -180,19 +241,20 @@ def iv(v: float, x: TensorLike, /) -> Tensor:
     array([0.0964, 0.2935])
     """
     need_scipy("iv")
-    return floating_unary(BesselI(*without_gradient("iv", v=v)), x)
+    return with_orders("iv", BesselI, BesselIOfOrders, x, v=v)
 
 
-def kv(v: float, x: TensorLike, /) -> Tensor:
+def kv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the second kind K_v(x), element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
     Gradient: dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1]; none by v.
@@ -203,22 +265,24 @@ def kv(v: float, x: TensorLike, /) -> Tensor:
     array([3.2251, 0.9221])
     """
     need_scipy("kv")
-    return floating_unary(BesselK(*without_gradient("kv", v=v)), x)
+    return with_orders("kv", BesselK, BesselKOfOrders, x, v=v)
 
 
-def ive(v: float, x: TensorLike, /) -> Tensor:
+def ive(v: TensorLike, x: TensorLike, /) -> Tensor:
     """y = exp(-|x|) I_v(x), which does not overflow, element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x); none by v.
+    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), by its series
+        where that would cancel [DLMF 10.40.1]; 0 at 0 of even v. None by v.
 
     Source: scipy.special.ive.
 
@@ -226,22 +290,24 @@ def ive(v: float, x: TensorLike, /) -> Tensor:
     array([0.0585, 0.108 ])
     """
     need_scipy("ive")
-    return floating_unary(BesselIScaled(*without_gradient("ive", v=v)), x)
+    return with_orders("ive", BesselIScaled, BesselIScaledOfOrders, x, v=v)
 
 
-def kve(v: float, x: TensorLike, /) -> Tensor:
+def kve(v: TensorLike, x: TensorLike, /) -> Tensor:
     """y = exp(x) K_v(x), which does not underflow, element by element.
 
     Parameters:
-        v: the order, a number.
+        v: the order: a number, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating orders are promoted with it.
 
-    Raises: DTypeError if x is complex or v is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x or v is not real;
+        GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x); none by v.
+    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x), by its series where that
+        would cancel [DLMF 10.40.2]; none by v.
 
     Source: scipy.special.kve.
 
@@ -249,7 +315,7 @@ def kve(v: float, x: TensorLike, /) -> Tensor:
     array([5.3174, 2.5066])
     """
     need_scipy("kve")
-    return floating_unary(BesselKScaled(*without_gradient("kve", v=v)), x)
+    return with_orders("kve", BesselKScaled, BesselKScaledOfOrders, x, v=v)
 
 
 def j0(x: TensorLike, /) -> Tensor:
@@ -429,7 +495,7 @@ def i0e(x: TensorLike, /) -> Tensor:
     array([0.645 , 0.4658])
     """
     need_scipy("i0e")
-    return floating_unary(BesselIScaled(0.0), x)
+    return floating_unary(BesselIScaled(0.0, 0), x)
 
 
 def i1e(x: TensorLike, /) -> Tensor:
@@ -449,7 +515,7 @@ def i1e(x: TensorLike, /) -> Tensor:
     array([0.1564, 0.2079])
     """
     need_scipy("i1e")
-    return floating_unary(BesselIScaled(1.0), x)
+    return floating_unary(BesselIScaled(1.0, 0), x)
 
 
 def k0e(x: TensorLike, /) -> Tensor:
@@ -469,7 +535,7 @@ def k0e(x: TensorLike, /) -> Tensor:
     array([1.5241, 1.1445])
     """
     need_scipy("k0e")
-    return floating_unary(BesselKScaled(0.0), x)
+    return floating_unary(BesselKScaled(0.0, 0), x)
 
 
 def k1e(x: TensorLike, /) -> Tensor:
@@ -489,7 +555,7 @@ def k1e(x: TensorLike, /) -> Tensor:
     array([2.731 , 1.6362])
     """
     need_scipy("k1e")
-    return floating_unary(BesselKScaled(1.0), x)
+    return floating_unary(BesselKScaled(1.0, 0), x)
 
 
 def bessel_jn(z: TensorLike, /, *, v: int) -> Tensor:

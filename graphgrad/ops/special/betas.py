@@ -8,7 +8,7 @@ from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, is_floatin
 from ..families import floating_binary
 from ..logic import equal, less_equal, where
 from . import elementary
-from .gammas import digamma
+from .gammas import digamma_difference
 from .scipy_functions import ScipyBinary, need_scipy
 
 __all__ = [
@@ -37,10 +37,10 @@ class Beta(ScipyBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         a, b = node.inputs
-        scaled, both = dz * node.outputs[0], digamma(a + b)
+        scaled = dz * node.outputs[0]
         return (
-            scaled * (digamma(a) - both) if wants(a) else NO_GRAD,
-            scaled * (digamma(b) - both) if wants(b) else NO_GRAD,
+            -scaled * digamma_difference(a, b) if wants(a) else NO_GRAD,
+            -scaled * digamma_difference(b, a) if wants(b) else NO_GRAD,
         )
 
 
@@ -55,10 +55,9 @@ class BetaLn(ScipyBinary):
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         a, b = node.inputs
-        both = digamma(a + b)
         return (
-            dz * (digamma(a) - both) if wants(a) else NO_GRAD,
-            dz * (digamma(b) - both) if wants(b) else NO_GRAD,
+            -dz * digamma_difference(a, b) if wants(a) else NO_GRAD,
+            -dz * digamma_difference(b, a) if wants(b) else NO_GRAD,
         )
 
 
@@ -77,10 +76,10 @@ class Binomial(ScipyBinary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         n, k = node.inputs
-        scaled, rest = dy * node.outputs[0], digamma(n - k + 1.0)
+        scaled = dy * node.outputs[0]
         return (
-            scaled * (digamma(n + 1.0) - rest) if wants(n) else NO_GRAD,
-            scaled * (rest - digamma(k + 1.0)) if wants(k) else NO_GRAD,
+            scaled * digamma_difference(n - k + 1.0, k) if wants(n) else NO_GRAD,
+            scaled * digamma_difference(k + 1.0, n - 2.0 * k) if wants(k) else NO_GRAD,
         )
 
 

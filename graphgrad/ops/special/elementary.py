@@ -22,6 +22,7 @@ __all__ = [
     "log_gamma",
     "log_ndtr",
     "normal_point",
+    "polygamma_difference",
     "principal_value",
     "spence",
 ]
@@ -124,6 +125,28 @@ def digamma(xp: Any, x: Any) -> Any:
     angle = math.pi * (x - xp.rint(x))
     slope = math.pi * xp.cos(angle) / xp.where(angle == 0, math.nan, xp.sin(angle))
     return xp.where(low, y - slope, y)
+
+
+def polygamma_difference(xp: Any, n: int, x: Any, step: Any) -> Any:
+    """psi_n(x + step) - psi_n(x) for x > 0 and x + step > 0, exact where both are nearly equal.
+
+    The difference of every term of the series [DLMF 5.15.1, 5.15.8] is x**-p expm1(-p log1p(step /
+    x)), and that of the logarithm log1p(step / x).
+    """
+
+    def of_power(x: Any, p: int) -> Any:
+        return x**-p * xp.expm1(-p * xp.log1p(step / x))
+
+    sign = (-1.0) ** (n + 1)
+    far = x + float(SHIFT)
+    y = sign * math.factorial(n - 1) * of_power(far, n) if n else xp.log1p(step / far)
+    y = y + sign * 0.5 * math.factorial(n) * of_power(far, n + 1)
+    for k, b in enumerate(BERNOULLI, 1):
+        factor = sign * b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
+        y = y + factor * of_power(far, 2 * k + n)
+    for k in range(SHIFT):
+        y = y + sign * math.factorial(n) * of_power(x + float(k), n + 1)
+    return y
 
 
 def _series(x: Any, divisor: Callable[[int], int]) -> Any:

@@ -23,10 +23,11 @@ from ..base import (
     np,
     promoted,
 )
+from ..exponential import exp
 from ..families import RealUnary, floating_unary
 from ..powers import square
 from . import elementary
-from .scipy_functions import OfScipy, ScipyUnary, need_scipy, scipy_special
+from .scipy_functions import OfScipy, ScipyUnary, need_scipy, of_either, scipy_special
 
 __all__ = [
     "dawsn",
@@ -323,38 +324,64 @@ class Faddeeva(Scaled):
             yield cls(order), [z[0].astype("complex64")]
 
 
+class ComplexErf(OfScipy):
+    """y = erf(z) of complex z, dz = dy * 2/sqrt(pi) * exp(-z**2)."""
+
+    scipy = "erf"
+    kinds = "c"
+    slope: ClassVar[float] = 2 / _ROOT_PI
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (z,) = node.inputs
+        return (dy * (self.slope * exp(-z * z)),)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        z = rng.uniform(-1, 1, size=(2, 3)) + 1j * rng.uniform(-1, 1, size=(2, 3))
+        if scipy_special:
+            yield cls(), [z]
+            yield cls(), [z[0].astype("complex64")]
+
+
+class ComplexErfc(ComplexErf):
+    """y = erfc(z) of complex z, dz = -dy * 2/sqrt(pi) * exp(-z**2)."""
+
+    scipy = "erfc"
+    slope = -2 / _ROOT_PI
+
+
 def erf(x: TensorLike, /) -> Tensor:
     """The error function: y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x [DLMF 7.2.1].
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex.
+    Raises: GraphGradError for complex x without SciPy (the extra `scipy`).
 
     Gradient: dx = dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
 
     >>> gg.evaluate(gg.special.erf([0.0, 1.0])).round(4)
     array([0.    , 0.8427])
     """
-    return floating_unary(Erf(), x)
+    return of_either(Erf(), ComplexErf(), x)
 
 
 def erfc(x: TensorLike, /) -> Tensor:
     """The complementary error function: y = 1 - erf(x), exact where that would cancel [DLMF 7.2.2].
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex.
+    Raises: GraphGradError for complex x without SciPy (the extra `scipy`).
 
     Gradient: dx = -dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
 
     >>> gg.evaluate(gg.special.erfc([0.0, 1.0])).round(4)
     array([1.    , 0.1573])
     """
-    return floating_unary(Erfc(), x)
+    return of_either(Erfc(), ComplexErfc(), x)
 
 
 def erfinv(x: TensorLike, /) -> Tensor:

@@ -15,6 +15,7 @@ from ..base import (
     Tensor,
     TensorLike,
     apply,
+    kind_of,
     np,
     promoted,
     wants,
@@ -23,7 +24,17 @@ from ..base import (
 from ..families import RealUnary, floating_binary, floating_unary
 from ..logic import greater, less, where
 from . import elementary
-from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy, scipy_special
+from .complex_gammas import ComplexGamma, ComplexLogGamma, ComplexPolyGamma
+from .scipy_functions import (
+    OfOrders,
+    ScipyBinary,
+    ScipyUnary,
+    is_order,
+    need_scipy,
+    of_either,
+    of_integers,
+    scipy_special,
+)
 
 __all__ = [
     "digamma",
@@ -99,6 +110,70 @@ class PolyGamma(RealUnary):
             yield cls(order), [rng.uniform(*cls.domain, size=(2, 3))]
 
 
+class PolyGammaOfOrders(OfOrders):
+    """y = the derivative of order n of digamma at x, of tensors; dx = dy * the next one."""
+
+    to_onnx = OfOrders.to_onnx
+
+    def kernel(self, xp: Any, *arrays: Any) -> Any:
+        n, x = arrays
+        return np.asarray(need_scipy("polygamma").polygamma(n, x)).astype(x.dtype)
+
+    def derivative(self, *inputs: Tensor) -> Tensor:
+        n, x = inputs
+        return apply(self, n + 1, x)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for shape in ((3,), (2, 3)) if scipy_special else ():
+            yield cls(), [np.array([0, 1, 2]), rng.uniform(0.5, 3.0, size=shape)]
+
+
+class PolyGammaDifference(ScipyBinary):
+    """z = psi_n(x + y) - psi_n(x), psi_n the derivative of this order of digamma.
+
+    dx = dz * (psi_(n+1)(x + y) - psi_(n+1)(x)), dy = dz * psi_(n+1)(x + y). Where x and x + y are
+    positive, no digit is lost however near they are.
+    """
+
+    order: int = 0
+    scipy = "polygamma"
+    to_onnx = ScipyBinary.to_onnx
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        n, psi = self.order, need_scipy("polygamma").polygamma
+        a, b = (np.asarray(t, np.float64) for t in (x, y))
+        positive = (a > 0) & (a + b > 0) & np.isfinite(a + b)
+        z = psi(n, a + b) - psi(n, a)
+        a, b = (np.where(positive, t, 1.0) for t in (a, b))
+        return np.where(positive, elementary.polygamma_difference(np, n, a, b), z).astype(x.dtype)
+
+    def formula(self, xp: Any, x: Any, y: Any) -> Any:
+        """That of a series; of digamma elsewhere too."""
+        positive = (x > 0) & (x + y > 0)
+        a, b = (xp.where(positive, t, 1.0) for t in (x, y))
+        z = math.nan if self.order else elementary.digamma(xp, x + y) - elementary.digamma(xp, x)
+        return xp.where(positive, elementary.polygamma_difference(xp, self.order, a, b), z)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        x, y = node.inputs
+        n = self.order + 1
+        return (
+            dz * apply(PolyGammaDifference(n), x, y) if wants(x) else NO_GRAD,
+            dz * apply(PolyGamma(n), x + y) if wants(y) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for order in (0, 1) if scipy_special else ():
+            yield cls(order), [rng.uniform(*cls.domain, size=s) for s in ((2, 3), (3,))]
+
+
+def digamma_difference(x: Tensor, y: Tensor) -> Tensor:
+    """digamma(x + y) - digamma(x), without cancellation where both are positive."""
+    return apply(PolyGammaDifference(0), x, y)
+
+
 class Gamma(ScipyUnary):
     """y = gamma(x), dx = dy * y * digamma(x)."""
 
@@ -142,10 +217,10 @@ class Pochhammer(ScipyBinary):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         z, m = node.inputs
-        scaled, both = dy * node.outputs[0], digamma(z + m)
+        scaled = dy * node.outputs[0]
         return (
-            scaled * (both - digamma(z)) if wants(z) else NO_GRAD,
-            scaled * both if wants(m) else NO_GRAD,
+            scaled * digamma_difference(z, m) if wants(z) else NO_GRAD,
+            scaled * digamma(z + m) if wants(m) else NO_GRAD,
         )
 
 
@@ -172,13 +247,13 @@ def gammaln(x: TensorLike, /) -> Tensor:
 def digamma(x: TensorLike, /) -> Tensor:
     """The derivative of gammaln: y = gamma'(x) / gamma(x) [DLMF 5.2.2], element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+    Raises: GraphGradError without SciPy (the extra `scipy`).
 
-    Gradient: dx = dy * polygamma(1, x) [DLMF 5.15].
+    Gradient: dx = dy * polygamma(1, x) [DLMF 5.15], of complex x too.
 
     Source: scipy.special.digamma.
 
@@ -186,19 +261,20 @@ def digamma(x: TensorLike, /) -> Tensor:
     array([-0.5772,  0.4228])
     """
     need_scipy("digamma")
-    return floating_unary(Digamma(), x)
+    return of_either(Digamma(), ComplexPolyGamma(0), x)
 
 
-def polygamma(n: int, x: TensorLike, /) -> Tensor:
+def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     """The derivative of order n of digamma [DLMF 5.15], element by element.
 
     Parameters:
-        n: an int >= 0.
+        n: an int >= 0, or ints that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; NaN where a tensor n is below 0.
 
-    Raises: DTypeError if x is complex; TypeError if n is no int, ValueError if n < 0;
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
+        other numbers than integers; TypeError for another n that is no int, ValueError if n < 0;
         GraphGradError without SciPy (the extra `scipy`).
 
     Gradient: dx = dy * polygamma(n + 1, x).
@@ -209,6 +285,8 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
     array([1.6449, 0.6449])
     """
     need_scipy("polygamma")
+    if is_order(n):
+        return of_integers("polygamma", PolyGammaOfOrders(), n, x)
     n = whole("the order of polygamma", n)
     if n < 0:
         raise ValueError(f"polygamma takes an order n >= 0, got {n}")
@@ -218,11 +296,11 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
 def gamma(x: TensorLike, /) -> Tensor:
     """The gamma function [DLMF 5.2.1], element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+    Raises: GraphGradError without SciPy (the extra `scipy`).
 
     Gradient: dx = dy * y * digamma(x) [DLMF 5.2.2].
 
@@ -232,7 +310,7 @@ def gamma(x: TensorLike, /) -> Tensor:
     array([ 1.7725, 24.    ])
     """
     need_scipy("gamma")
-    return floating_unary(Gamma(), x)
+    return of_either(Gamma(), ComplexGamma(), x)
 
 
 def gammasgn(x: TensorLike, /) -> Tensor:
@@ -331,21 +409,25 @@ def poch(z: TensorLike, m: TensorLike, /) -> Tensor:
 
 
 def loggamma(x: TensorLike, /) -> Tensor:
-    """The logarithm of the gamma function of real numbers, element by element.
+    """The logarithm of the gamma function, element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
+    Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, shape and dtype of x; NaN where x < 0, infinity at 0. gammaln is log |gamma(x)|.
+    Returns: y, shape and dtype of x. Of real x, NaN where x < 0 and infinity at 0; of complex x the
+        branch that is real on the positive axis, with a cut along the negative one. gammaln is log
+        |gamma(x)|.
 
-    Raises: DTypeError for complex operands.
+    Raises: GraphGradError without SciPy (the extra `scipy`).
 
     Gradient: dx = dy * digamma(x).
 
-    Source: scipy.special.loggamma, of real numbers.
+    Source: scipy.special.loggamma.
 
     >>> gg.evaluate(gg.special.loggamma([1.0, 3.0])).round(4)
     array([0.    , 0.6931])
     """
     (x,) = promoted(x, floating=True)
+    if kind_of(x.dtype) == "c":
+        return of_either(GammaLn(), ComplexLogGamma(), x)
     negative = less(x, 0.0)
     return where(negative, np.nan, gammaln(where(negative, 1.0, x)))

@@ -1,10 +1,9 @@
-"""Hypergeometric functions of real parameters."""
+"""Hypergeometric functions of real parameters, by which they have no gradient here."""
 
 from __future__ import annotations
 
-from ..base import Any, Gradients, Node, Tensor, TensorLike, apply
-from ..families import floating_unary
-from .scipy_functions import ScipyUnary, need_scipy, without_gradient
+from ..base import Any, Tensor, TensorLike
+from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
 __all__ = [
     "hyp1f1",
@@ -12,16 +11,17 @@ __all__ = [
 ]
 
 
-class Hyp1F1(ScipyUnary):
+class Hyp1F1(Ordered):
     """y = 1F1(a; b; x), dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]."""
 
     a: float
     b: float
     scipy = "hyp1f1"
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        slope = apply(Hyp1F1(self.a + 1.0, self.b + 1.0), *node.inputs)
-        return (dy * (self.a / self.b * slope),)
+    @classmethod
+    def slope(cls, a: Any, b: Any, x: Tensor) -> Tensor:
+        y: Tensor = hyp1f1(a + 1, b + 1, x) * (a / b)
+        return y
 
     @classmethod
     def examples(cls) -> Any:
@@ -29,7 +29,7 @@ class Hyp1F1(ScipyUnary):
         return (cls(0.7, 1.8),)
 
 
-class Hyp2F1(ScipyUnary):
+class Hyp2F1(Ordered):
     """y = 2F1(a, b; c; x), dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]."""
 
     a: float
@@ -38,10 +38,10 @@ class Hyp2F1(ScipyUnary):
     scipy = "hyp2f1"
     domain = (-0.5, 0.5)
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        a, b, c = self.a, self.b, self.c
-        slope = apply(Hyp2F1(a + 1.0, b + 1.0, c + 1.0), *node.inputs)
-        return (dy * (a * b / c * slope),)
+    @classmethod
+    def slope(cls, a: Any, b: Any, c: Any, x: Tensor) -> Tensor:
+        y: Tensor = hyp2f1(a + 1, b + 1, c + 1, x) * (a * b / c)
+        return y
 
     @classmethod
     def examples(cls) -> Any:
@@ -49,16 +49,29 @@ class Hyp2F1(ScipyUnary):
         return (cls(0.7, 1.3, 2.1),)
 
 
-def hyp1f1(a: float, b: float, x: TensorLike, /) -> Tensor:
+class Hyp1F1OfOrders(OfOrders):
+    """y = 1F1(a; b; x) of tensors; dx as of Hyp1F1, none by a and b."""
+
+    of = Hyp1F1
+
+
+class Hyp2F1OfOrders(OfOrders):
+    """y = 2F1(a, b; c; x) of tensors; dx as of Hyp2F1, none by a, b and c."""
+
+    of = Hyp2F1
+
+
+def hyp1f1(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     """Kummer's confluent hypergeometric function 1F1(a; b; x) [DLMF 13.2.2], element by element.
 
     Parameters:
-        a, b: numbers.
+        a, b: numbers, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating parameters are promoted with it.
 
-    Raises: DTypeError if x is complex, or a or b is no number; GraphGradError without SciPy (the
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not real;
+        GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
 
     Gradient: dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]; none by a and b.
@@ -69,19 +82,20 @@ def hyp1f1(a: float, b: float, x: TensorLike, /) -> Tensor:
     array([1.2974, 1.7183])
     """
     need_scipy("hyp1f1")
-    return floating_unary(Hyp1F1(*without_gradient("hyp1f1", a=a, b=b)), x)
+    return with_orders("hyp1f1", Hyp1F1, Hyp1F1OfOrders, x, a=a, b=b)
 
 
-def hyp2f1(a: float, b: float, c: float, x: TensorLike, /) -> Tensor:
+def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, x: TensorLike, /) -> Tensor:
     """Gauss' hypergeometric function 2F1(a, b; c; x) [DLMF 15.2.1], element by element.
 
     Parameters:
-        a, b, c: numbers.
+        a, b, c: numbers, or real numbers or integers that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x; floating parameters are promoted with it.
 
-    Raises: DTypeError if x is complex, or a, b or c is no number; GraphGradError without SciPy (the
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not real;
+        GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
 
     Gradient: dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]; none by a, b and c.
@@ -92,4 +106,4 @@ def hyp2f1(a: float, b: float, c: float, x: TensorLike, /) -> Tensor:
     array([1.1507, 1.3863])
     """
     need_scipy("hyp2f1")
-    return floating_unary(Hyp2F1(*without_gradient("hyp2f1", a=a, b=b, c=c)), x)
+    return with_orders("hyp2f1", Hyp2F1, Hyp2F1OfOrders, x, a=a, b=b, c=c)

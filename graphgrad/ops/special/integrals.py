@@ -15,7 +15,15 @@ from ..rounding import rint
 from ..sinc import SphericalBessel
 from ..trigonometry import cos, sin
 from . import elementary
-from .scipy_functions import ScipyUnary, need_scipy, scipy_special
+from .scipy_functions import (
+    OfOrders,
+    Ordered,
+    ScipyUnary,
+    is_order,
+    need_scipy,
+    of_integers,
+    scipy_special,
+)
 
 __all__ = [
     "exp1",
@@ -59,7 +67,7 @@ class ExpIntegral(ScipyUnary):
         return (dy * (exp(x) / x),)
 
 
-class ExpN(ScipyUnary):
+class ExpN(Ordered):
     """y = integral of exp(-x t) / t**n from 1 on, dx = -dy * expn(n - 1, x)."""
 
     order: int
@@ -73,13 +81,28 @@ class ExpN(ScipyUnary):
             return xp.exp(-x) / x
         return elementary.exponential_integral(xp, self.order, x)
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (-(dy * expn(self.order - 1, *node.inputs)),)
+    @classmethod
+    def function(cls, n: Any, x: Any) -> Any:
+        """Of n < 1 by the incomplete gamma function [DLMF 8.19.1], which SciPy does not."""
+        scipy = need_scipy("expn")
+        more = np.maximum(1.0 - n, 1.0)
+        low = x ** (1.0 * np.minimum(n, 1) - 1.0) * scipy.gamma(more) * scipy.gammaincc(more, x)
+        return np.where(n < 1, low, scipy.expn(np.maximum(n, 1), x))
+
+    @classmethod
+    def slope(cls, n: Any, x: Tensor) -> Tensor:
+        return -expn(n - 1, x)
 
     @classmethod
     def examples(cls) -> Any:
         """Of the first and a later order."""
         return cls(1), cls(3)
+
+
+class ExpNOfOrders(OfOrders):
+    """y = integral of exp(-x t) / t**n from 1 on, of tensors; dx as of ExpN, none by n."""
+
+    of = ExpN
 
 
 class Spence(ScipyUnary):
@@ -183,17 +206,18 @@ def expi(x: TensorLike, /) -> Tensor:
     return floating_unary(ExpIntegral(), x)
 
 
-def expn(n: int, x: TensorLike, /) -> Tensor:
+def expn(n: TensorLike, x: TensorLike, /) -> Tensor:
     """The generalised exponential integral: y = integral of exp(-x t) / t**n from 1 on [DLMF 8.19].
 
     Parameters:
-        n: an int.
+        n: an int, or ints that broadcast with x.
         x: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
+    Returns: y, of the broadcast shape, in the dtype of x.
 
-    Raises: DTypeError if x is complex; TypeError if n is no int; GraphGradError without SciPy (the
-        extra `scipy`).
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
+        other numbers than integers; TypeError for another n that is no int; GraphGradError without
+        SciPy (the extra `scipy`).
 
     Gradient: dx = -dy * expn(n - 1, x) [DLMF 8.19.13].
 
@@ -203,6 +227,8 @@ def expn(n: int, x: TensorLike, /) -> Tensor:
     array([0.3266, 0.1485])
     """
     need_scipy("expn")
+    if is_order(n):
+        return of_integers("expn", ExpNOfOrders(), n, x)
     n = whole("the order of expn", n)
     if n > 0:
         return floating_unary(ExpN(n), x)

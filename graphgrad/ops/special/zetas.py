@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, constant, whole
-from ..families import floating_unary
+import math
+
+from ..base import Any, Tensor, TensorLike, constant, whole
 from . import elementary
-from .scipy_functions import ScipyUnary, need_scipy, without_gradient
+from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
 __all__ = [
     "bernoulli",
@@ -13,7 +14,7 @@ __all__ = [
 ]
 
 
-class Zeta(ScipyUnary):
+class Zeta(Ordered):
     """y = the sum of (q + k)**-x over k >= 0, dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]."""
 
     x: float
@@ -25,8 +26,10 @@ class Zeta(ScipyUnary):
         """A few terms, and the rest by Euler and Maclaurin."""
         return elementary.hurwitz(xp, self.x, q)
 
-    def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        return (dy * (-self.x * apply(Zeta(self.x + 1.0), *node.inputs)),)
+    @classmethod
+    def slope(cls, x: Any, q: Tensor) -> Tensor:
+        y: Tensor = zeta(x + 1, q) * -x
+        return y
 
     @classmethod
     def examples(cls) -> Any:
@@ -34,16 +37,28 @@ class Zeta(ScipyUnary):
         return (cls(2.5),)
 
 
-def zeta(x: float, q: TensorLike = 1.0, /) -> Tensor:
+class ZetaOfOrders(OfOrders):
+    """y = the sum of (q + k)**-x over k >= 0, of tensors; dq as of Zeta, none by x."""
+
+    of = Zeta
+
+    def formula(self, xp: Any, x: Any, q: Any) -> Any:
+        """As of Zeta; SciPy has infinity at 1."""
+        pole = x == 1
+        return xp.where(pole, math.inf, elementary.hurwitz(xp, xp.where(pole, 2.0, x), q))
+
+
+def zeta(x: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
     """Hurwitz' zeta function, the sum of (q + k)**-x over k >= 0 [DLMF 25.11.1]; Riemann's at 1.
 
     Parameters:
-        x: a number.
+        x: a number, or real numbers or integers that broadcast with q.
         q: any shape; floating, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of q.
+    Returns: y, of the broadcast shape, in the dtype of q; a floating x is promoted with it.
 
-    Raises: DTypeError if q is complex or x is no number; GraphGradError without SciPy (the extra
+    Raises: ShapeError if the shapes do not broadcast; DTypeError if q or x is not real;
+        GradientError where a gradient by x is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
     Gradient: dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]; none by x.
@@ -54,7 +69,7 @@ def zeta(x: float, q: TensorLike = 1.0, /) -> Tensor:
     array([1.6449, 0.6449])
     """
     need_scipy("zeta")
-    return floating_unary(Zeta(*without_gradient("zeta", x=x)), q)
+    return with_orders("zeta", Zeta, ZetaOfOrders, q, x=x)
 
 
 def bernoulli(n: int, /) -> Tensor:
