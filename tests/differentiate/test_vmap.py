@@ -453,6 +453,33 @@ def test_S27_a_shared_site_of_a_linear_rule_stays_one():
             np.testing.assert_allclose(gg.evaluate(gg.gradients(ys, w), feeds), 3.0)
 
 
+@pytest.mark.parametrize("loop", ["scan", "while"])
+def test_S27_a_loop_that_all_examples_share_does_not_part_the_site_around_it(loop):
+    """A linear rule marks a step of the loop: nothing of the site differs between examples."""
+
+    def halved_exp(x):
+        return stamped("Exp", lambda site, dy: 0.5 * dy, lambda: gg.exp(x))
+
+    def run(v, w):
+        if loop == "scan":
+            return gg.scan(lambda c, a: (c + halved_exp(a), a), v, w)[0]
+        return gg.while_loop(lambda c: c < 9, lambda c: c + halved_exp(c), v)
+
+    def f(x, w):
+        with gg.override_gradient(lambda site, *dys: 0.5 * gg.full((3,), sum(dys))) as region:
+            y, z = gg.sin(w[0]), gg.identity(run(w[0], w))
+            region.declare(outputs=[y, z])
+        return x * y
+
+    with gg.Graph():
+        xs, w = gg.placeholder((4,)), gg.placeholder((3,))
+        dw = gg.gradients(gg.vmap(f, (0, None))(xs, w), w)
+        X, W = np.arange(4.0), np.arange(3.0)
+        (each,) = [gg.gradients(f(x, w), w) for x in [gg.constant(1.0)]]
+        found, once = gg.evaluate([dw, each], {xs: X, w: W})
+        np.testing.assert_allclose(found, X.sum() * once)
+
+
 def test_S27_a_rule_that_is_not_linear_any_more_when_it_is_called_is_an_error():
     def f(x, w):
         return x * gg.cond(w > 0, lambda: marked("now", lambda: gg.exp(w)), lambda: w)

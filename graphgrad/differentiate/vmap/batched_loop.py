@@ -19,7 +19,6 @@ from ...ops.sources import Placeholder
 from ..control.bodies import body_of
 from .batch import aligned
 from .bodies import Batching, adopting, built, check_pure, door, give, known
-from .sharing import is_marked_inside
 
 Inputs = tuple[Tensor, ...]
 Flags = tuple[bool, ...]
@@ -28,16 +27,15 @@ Flags = tuple[bool, ...]
 def batched_scan(
     batcher: Batching, node: Node, op: Scan, inputs: Inputs, flags: Flags, for_each: bool
 ) -> Inputs:
-    """The outputs of a scan in a batch; for_each: all of them for every example.
+    """The outputs of a scan in a batch.
 
-    Carries that depend on nothing that differs between examples stay as they are.
+    for_each: the carries and outputs are there for every example, since an input differs between
+    examples or a rule inside is called for each; else nothing is.
     """
     (program,) = op.programs
     taken, slices, read = op.parts(program.inputs)
     first, stacked, constants = op.parts(inputs)
-    inside = dict(zip(program.inputs, flags, strict=True))
-    varying = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
-    inside.update(dict.fromkeys(varying, True))
+    inside = dict(zip(program.inputs, flags, strict=True)) | dict.fromkeys(taken, for_each)
     reads = dict(zip(read, constants, strict=True))
     loop = LoopBody(batcher, node, program, reads, {t: inside[t] for t in (*taken, *slices)})
     with BodyScope(loop.graph):
@@ -61,47 +59,33 @@ def batched_scan(
 def batched_while(
     batcher: Batching, node: Node, op: While, inputs: Inputs, flags: Flags, for_each: bool
 ) -> Inputs:
-    """The outputs of a loop with a test in a batch; for_each: all of them for every example.
+    """The outputs of a loop with a test in a batch; for_each as for a scan.
 
-    Where the test differs between examples, it goes on until all have ended, and those that have
-    stay as they are.
+    With a test of every example, it goes on until all have ended, and those that have stay as they
+    are.
     """
     c = op.carries
     taken, read = op.programs[1].inputs[:c], op.programs[1].inputs[c:]
-    inside, apart = _batched_inside(op, flags, for_each)
-    if apart:
+    if for_each:
         check_pure(node, op, "end at different runs of", "their bodies are")
     reads = dict(zip(read, inputs[c:], strict=True))
-    loop = LoopBody(batcher, node, op.programs[1], reads, {t: inside[t] for t in taken}, apart)
-    ends, after = _run_of_while(batcher, op, loop, apart)
+    loop = LoopBody(batcher, node, op.programs[1], reads, dict.fromkeys(taken, for_each), for_each)
+    ends, after = _run_of_while(batcher, op, loop, for_each)
     with batcher.standing_for(node):
-        pairs = zip(taken, inputs, strict=False)
-        starts = [batcher.repeated(x) if inside[t] else x for t, x in pairs]
-        if apart:
+        starts = [batcher.repeated(x) if for_each else x for x in inputs[:c]]
+        if for_each:
             starts.append(batcher.repeated(constant(0, "int64")))
         constants = constants_of(loop.graph, [ends, *after], loop.given)
         ins, carried = [*loop.given, *constants], tuple(range(len(after)))
         programs = Program(ins, [ends]), Program(ins, after)
         whole = While(programs, len(after), op.max_trips, carried, op.at)
         made = build(whole, (*starts, *constants.values())).outputs
-        trips = made[c] if apart else made[-1]
+        trips = made[c] if for_each else made[-1]
         outputs = [*made[:c], *made[len(after) : len(after) + c]]
-        found = in_front(batcher, outputs, [inside[t] for t in taken] * 2, c)
-        if apart:
+        found = in_front(batcher, outputs, [for_each] * (2 * c), c)
+        if for_each:
             batcher.batched.add(trips)
         return (*found, trips)
-
-
-def _batched_inside(op: While, flags: Flags, for_each: bool) -> tuple[dict[Tensor, bool], bool]:
-    """Which of what the bodies take is a batch, and whether examples end at different runs."""
-    test, program = op.programs
-    taken = program.inputs[: op.carries]
-    inside = dict(zip(program.inputs, flags, strict=True))
-    some = varying_carries(program, inside, taken, for_each or is_marked_inside(op))
-    tested = {t for t in program.inputs if inside[t] or t in some}
-    apart = for_each or test.outputs[0] in reaching(test, tested)
-    inside.update(dict.fromkeys(set(taken) if apart else some, True))
-    return inside, apart
 
 
 def _run_of_while(
@@ -210,34 +194,6 @@ def in_front(
         if flag:
             batcher.batched.add(here)
     return tuple(found)
-
-
-def varying_carries(
-    program: Program, inside: dict[Tensor, bool], taken: Sequence[Tensor], every: bool
-) -> set[Tensor]:
-    """The carries, as a run takes them, that differ between examples.
-
-    every: all do, if any input does, since a rule inside may be called for each.
-    """
-    if every:
-        return set(taken)
-    found = {t for t in taken if inside[t]}
-    others = {t for t, flag in inside.items() if flag}
-    while True:
-        reached = reaching(program, found | others)
-        more = {t for t, y in zip(taken, program.outputs, strict=False) if y in reached} - found
-        if not more:
-            return found
-        found |= more
-
-
-def reaching(program: Program, inputs: set[Tensor]) -> set[Tensor]:
-    """All that depends on some inputs of a program, these included."""
-    found = set(inputs)
-    for node in program.nodes:
-        if not found.isdisjoint(node.inputs):
-            found.update(node.outputs)
-    return found
 
 
 def _while_going(going: Tensor, new: Tensor, old: Tensor) -> Tensor:
