@@ -270,6 +270,25 @@ def test_S27_in_a_branch():
         assert found[1] == pytest.approx(want[1]), journey
 
 
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_S27_a_rule_in_a_body_of_a_body_may_close_over_what_neither_reads(journey):
+    def program():
+        with gg.Graph() as g:
+            x, w = gg.placeholder((), name="x"), gg.placeholder((), name="w")
+
+            def inner(i, c):
+                with gg.gradient_override_map({"Tanh": lambda site, dy: dy * w}):
+                    return gg.tanh(c)
+
+            y = gg.scan(lambda c, a: (gg.fori_loop(0, 2, inner, c), a), x, gg.ones((3,)))[0]
+        return g, [x, w], [y]
+
+    new, (x, w), (y,) = journey(*program())
+    with new:
+        dx, dw = gg.gradients(gg.gradients(y, x), [x, w], unconnected="zero")
+        assert gg.evaluate([dx, dw], {x: 0.3, w: 0.7}) == pytest.approx([0, 6 * 0.7**5])
+
+
 def test_S27_stamps_travel_and_win_over_a_map_that_is_open():
     with gg.Graph() as g:
         x = gg.placeholder((2,), name="x")

@@ -1469,6 +1469,8 @@ REASONS = (
     "has another rule here than when the graph was stored",
 )
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
+IN_BATCH = ("the gradient rule 'rule' (defined at",)
+"""And of a rule that a call chooses once the batch is there: its shapes are those of the batch."""
 
 
 class Refused(Exception):
@@ -1486,7 +1488,7 @@ def check(q: Question) -> str:
             here = expected(q)
     except gg.GraphGradError as error:
         text = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        if any(reason in text for reason in REASONS):
+        if any(reason in text for reason in REASONS + IN_BATCH * (q.axes is not None)):
             return "refused with a reason"
         raise Refused(f"{type(error).__name__}: {text}") from error
     finally:

@@ -369,8 +369,8 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
         home = owner.graph
         if home is None or not closes_over(rule, owner):
             return rule
-        if home not in copies:
-            copies[home] = ByIndex(home)
+        for body in around(home):  # what it reads of the graphs around is found through them
+            copies.setdefault(body, ByIndex(body))
         return carried(rule, owner, copies[home])
 
     copies[graph] = ByIndex(graph)
