@@ -157,7 +157,7 @@ class _Slots:
         )
 
     def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
-        key = (node.op, inputs)
+        key = (node.op, inputs, *[t.type for t in node.inputs])
         found = self.views.get(key)
         if found is None:
             outputs = tuple([self.numbers.fix() for _ in node.outputs])

@@ -502,8 +502,10 @@ class Summing(Op, abstract=True):
     view = True
 
     def aliases(self, inputs: Types, outputs: Types) -> bool:
-        """Where nothing is summed."""
-        return size_of(inputs[0].shape) == size_of(outputs[0].shape) is not None
+        """Where nothing is summed; two shapes without elements may still be others."""
+        (x, *_), (y,) = inputs, outputs
+        ones = (1,) * (len(x.shape) - len(y.shape))
+        return size_of(x.shape) is not None and x.shape == (*ones, *y.shape)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element that is summed over; none where the shape stays."""

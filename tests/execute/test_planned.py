@@ -467,6 +467,22 @@ def test_the_plans_used_last_are_kept(monkeypatch):
     assert [p.program.inputs[0].shape for p in run.plans] == [(1,), (4,), (5,)]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_views_of_one_place_whose_shapes_come_from_elsewhere_are_apart(backend):
+    """Both sines stand in one place of the arena, and both nodes are a BroadcastLike of it."""
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    with gg.Graph():
+        x, a, b = gg.placeholder((3,)), gg.placeholder((None, 3)), gg.placeholder((None, 3))
+        y = gg.sum(gg.broadcast_like(gg.sin(x), a) * 2.0)
+        z = gg.sum(gg.broadcast_like(gg.sin(y * x), b) * 2.0)
+        f = gg.compile([x, a, b], [y, z], backend=backend, optimize=False)
+    X = np.arange(3.0)
+    wanted = 8 * np.sin(X).sum()
+    found = f(X, np.ones((4, 3)), np.ones((5, 3)))
+    np.testing.assert_allclose(found, [wanted, 10 * np.sin(wanted * X).sum()])
+
+
 def test_shapes_that_do_not_fit_each_other():
     with gg.Graph():
         x, y = gg.placeholder((None,), name="x"), gg.placeholder((None,), name="y")

@@ -216,11 +216,14 @@ CLOSED = ("closure", "inner")
 BY_ELEMENTS = ("twice", "exact", "entry")
 
 
-def rule_of(kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False) -> Any:
+def rule_of(
+    kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False, declared: bool = False
+) -> Any:
     """A rule that treats all inputs alike, of graphgrad or of the tape.
 
     closed   what it closes over, maybe known only later
     forward  it may be asked for a jvp, so that a draw must not be named by the gradients
+    declared  its site has declared inputs: each counts as reaching every output (S21)
     """
     default = tape.Default if w is TAPE else gg.DEFAULT
     nothing = None if w is TAPE else gg.NO_GRAD
@@ -252,7 +255,7 @@ def rule_of(kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False
             }
             u = draw() if kind == "drawn default" else None
             dxs = list(site.default(*dys))
-            if kind == "drawn default" and w is TAPE:  # where nothing flows there is a zero
+            if (declared or kind == "drawn default") and w is TAPE:  # where nothing flows there is a zero
                 dxs = [tape.zeros(x) if d is None and f else d
                        for d, x, f in zip(dxs, site.inputs, floats, strict=True)]  # fmt: skip
             return [nothing if absent(d) else changes[kind](d) for d in dxs]
@@ -1085,7 +1088,7 @@ class OnTape(World):
         (body,) = s.bodies
         names = sorted(free(body))
         closed = [env[s.how["closed"]]]
-        rule = rule_of(s.how["rule"], TAPE, closed, self.forward)
+        rule = rule_of(s.how["rule"], TAPE, closed, self.forward, s.how["declared"])
         if "name" in s.how:
             self.names.setdefault(s.how["name"], rule)
             rule = self.named(s.how["name"])

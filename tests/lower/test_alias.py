@@ -126,7 +126,11 @@ def test_what_sums_is_no_view_of_what_it_sums():
     with gg.Graph():
         x = gg.placeholder((2, 3))
         summed = gg.sum_to(x, like=gg.placeholder((3,)))
+        none = gg.sum_to(gg.placeholder((2, 0)), like=gg.placeholder((1, 0)))
+        as_it_is = gg.sum_to(gg.placeholder((1, 0, 2)), like=gg.placeholder((0, 2)))
     assert not is_view(summed.node)
+    assert not is_view(none.node)
+    assert is_view(as_it_is.node)
 
 
 def test_nodes_of_unknown_lengths_are_called():
