@@ -255,7 +255,7 @@ def rule_of(
             }
             u = draw() if kind == "drawn default" else None
             dxs = list(site.default(*dys))
-            if (declared or kind == "drawn default") and w is TAPE:  # where nothing flows there is a zero
+            if (declared or kind == "drawn default") and w is TAPE:  # nothing flows: a zero
                 dxs = [tape.zeros(x) if d is None and f else d
                        for d, x, f in zip(dxs, site.inputs, floats, strict=True)]  # fmt: skip
             return [nothing if absent(d) else changes[kind](d) for d in dxs]
@@ -1139,7 +1139,8 @@ class OnTape(World):
                 return self.closed_over(s, xs[:n], xs[n:k], env)(xs[k:])
 
             def second_rule(site: Any, *dds: Any) -> Any:
-                return [*again(TAPE, ins, site.inputs[k:], dds), *[None] * len(hidden), *site.default(*dds)[k:]]
+                own = again(TAPE, ins, site.inputs[k:], dds)
+                return [*own, *[None] * len(hidden), *site.default(*dds)[k:]]
 
             k = n + len(hidden)
             return tape.site(grad, [*ins, *hidden, *dys], second_rule).outs
