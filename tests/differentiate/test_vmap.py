@@ -2,6 +2,7 @@
 
 import contextvars
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -478,6 +479,35 @@ def test_S27_a_loop_that_all_examples_share_does_not_part_the_site_around_it(loo
         (each,) = [gg.gradients(f(x, w), w) for x in [gg.constant(1.0)]]
         found, once = gg.evaluate([dw, each], {xs: X, w: W})
         np.testing.assert_allclose(found, X.sum() * once)
+
+
+@pytest.mark.parametrize("mark", [partial(stamped, "Tanh"), marked])
+@pytest.mark.parametrize(("inside", "outside"), [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_S24_a_rule_of_a_batch_that_reads_its_output_is_asked_for_that_at_any_order(
+    mark, inside, outside
+):
+    """Derivatives are taken of each example first, and then of the batch."""
+
+    def rule(site, dy):
+        return dy * gg.sin(site.outputs[0])
+
+    def f(x):
+        y = mark(rule, lambda: gg.tanh(x))
+        for _ in range(inside):
+            y = gg.gradients(y * y, x)
+        return y
+
+    with gg.Graph():
+        y = u = gg.placeholder(())
+        for _ in range(inside + outside):  # d/dx is sin(y) d/dy
+            u = gg.gradients(u * u, y) * gg.sin(y)
+        wanted = gg.evaluate(u, {y: np.tanh(0.37)})
+    with gg.Graph():
+        xs = gg.placeholder((2,))
+        ys = gg.vmap(f)(xs)
+        for _ in range(outside):
+            ys = gg.gradients(gg.sum(ys * ys), xs)
+        np.testing.assert_allclose(gg.evaluate(ys, {xs: [0.37, 0.37]}), [wanted, wanted])
 
 
 def test_S27_a_rule_that_is_not_linear_any_more_when_it_is_called_is_an_error():

@@ -13,7 +13,7 @@ from ...ir.build import apply, build
 from ...ir.context import CONTEXT
 from ...ir.errors import GradientError, PerformanceWarning
 from ...ir.graph import Graph
-from ...ir.node import STAMP, Node, Region, Tensor
+from ...ir.node import STAMP, Node, Region, RuleCall, Tensor
 from ...ir.program import Program
 from ...ir.residual import Residual
 from ...ops.base import Marker, as_tensor
@@ -26,6 +26,7 @@ from ...regions.index import bodies_of
 from ...regions.opening import region_around
 from ...regions.rules import is_own
 from ..additive import at_home, copied_steps, note_twin
+from ..call import outer_reads
 from ..levels import Step
 from ..site import Site
 from ..travel.importing import Importer
@@ -229,6 +230,22 @@ class Batcher(Importer):
 
     # --- nodes -----------------------------------------------------------------------------------
 
+    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
+        """The call of a rule of a stamped node is one of the region that stands for the node."""
+        found = super()._origin(origin)
+        if isinstance(found, RuleCall) and isinstance(origin, RuleCall):
+            region = self._region_of(origin.site, found.site)
+            if region is not None:
+                outer = outer_reads(region, region.pinned_outputs or ())
+                return RuleCall(region, found.rule, outer)
+        return found
+
+    def _region_of(self, site: Node | Region, there: Node | Region) -> Region | None:
+        """The region that stands for a stamped node, which took one node or several."""
+        if not isinstance(site, Node) or site.stamp is None:
+            return None
+        return there.region if isinstance(there, Node) and there.stamp is None else None
+
     def place(self, node: Node) -> None:
         """Build one node for the batch."""
         inputs = tuple(self.tensor(t) for t in node.inputs)
@@ -245,8 +262,7 @@ class Batcher(Importer):
     def _note_node(self, node: Node) -> None:
         if node.outputs:
             new = self.tensors[node.outputs[0]].node
-            stamped = node.stamp is not None and new.stamp is None
-            self._note(node, new.region if stamped and new.region is not None else new)
+            self._note(node, self._region_of(node, new) or new)
 
     def _outputs(
         self, node: Node, inputs: tuple[Tensor, ...], flags: tuple[bool, ...]
