@@ -3,7 +3,8 @@
 A choice and the choices that were derived from it share their bodies, and each is differentiated by
 itself. What flows to a site inside arrives in parts then, one for each of them, and its rule is
 called for each part instead of once for their sum. For a rule that is linear in its dys that is the
-same; any other is refused. So it is where a site in a body was copied or batched more than once.
+same; any other is refused. So it is where a site in a body was copied or batched more than once, or
+where a checkpoint built a site once more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..ir.node import Tensor, Twins
 from ..ops.base import is_zero
 from ..ops.control import BODY_OF, BodyGraph
 from ..regions.rules import BuiltinRule, Rule, as_rule
-from .levels import Step
+from .levels import Step, built_from
 from .linearity import NonLinear, check_linear
 from .site import Gradient, Site
 
@@ -54,7 +55,9 @@ def check_additive(
 def _in_what(step: Any) -> tuple[str, str, str]:
     """Where a site is: in words, what that is part of, and what to do instead."""
     graph = step.graph
-    if graph is None or not graph.repeats:
+    if not isinstance(graph, BodyGraph):
+        return "a checkpoint", "checkpoint", "Put the override around the checkpoint"
+    if not graph.repeats:
         return (
             "a branch of cond()",
             "branch",
@@ -68,11 +71,12 @@ def in_parts(step: Step) -> bool:
     """Whether what flows to a step may arrive in parts."""
     graph = step.graph
     assert graph is not None
-    return isinstance(graph, BodyGraph) or step in graph.twins
+    return isinstance(graph, BodyGraph) or step in graph.twins or step in graph.again
 
 
 def at_home(step: Step) -> Any:
     """What a step has in common with its copies: itself where there are none."""
+    step = built_from(step)
     assert step.graph is not None
     return step.graph.twins.get(step, step)
 

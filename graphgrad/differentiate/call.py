@@ -16,7 +16,7 @@ from ..ir.position import RULE_CALLERS
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
 from ..ops.random.keys import Draws
 from ..ops.sources import Identity, RuleInput, RuleOutput
-from ..regions.rules import BuiltinRule, Rule, as_rule
+from ..regions.rules import BuiltinRule, Rule, as_rule, is_own
 from .additive import at_home, in_parts
 from .builtin import builtin, filled
 from .returned import entries_of, finished, rows, who
@@ -79,16 +79,18 @@ class running:
     """The site counts as unmarked, and what is built comes from this call of its rule.
 
     What the rule asks in turn is a question of its own: nothing is known to be wanted, and forward
-    mode judges what it calls by what it gives alone.
+    mode judges what it calls by what it gives alone. That of a checkpoint goes on with the running
+    one: what it builds once more gets a part of what flows to the inside.
     """
 
-    __slots__ = ("_before", "_call", "_context", "_draws", "_judge", "_origin", "_question")
+    __slots__ = ("_before", "_call", "_context", "_draws", "_judge", "_origin", "_own", "_question")
 
     def __init__(self, rule: Rule, site: Site) -> None:
         self._context = context = CONTEXT.get()
         site.place = context.graph, context.region
         self._question: Any = context.question
         self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
+        self._own = is_own(rule.name)
         self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
         drawn = self._question.drawn if in_parts(site._target) else None
         made: list[int] = []
@@ -108,7 +110,9 @@ class running:
         )
         context.origin = self._call
         asking.running = (*asking.running, self._call.site)
-        asking.live = asking.called = asking.drawn = None
+        asking.live = None
+        if not self._own:
+            asking.called = asking.drawn = None
         asking.judge, asking.draws = self._judge, self._draws
 
     def __exit__(self, *exc: object) -> None:

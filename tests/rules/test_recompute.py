@@ -313,3 +313,26 @@ def test_what_is_no_function_is_refused():
         TypeError, match=r"takes a function of tensors, got .*checkpoint\(fn\)\(x\)"
     ):
         rules.checkpoint(gg.constant(1.0))
+
+
+def test_S27_a_rule_that_is_not_linear_in_a_checkpoint_is_refused_where_it_is_called_in_parts():
+    """What flows to it comes through the value and through the first gradient."""
+
+    def f(x, rule):
+        with gg.override_gradient(rule):
+            y = gg.tanh(x)
+        return y * y
+
+    def second(rule, checkpoint):
+        with gg.Graph():
+            x = gg.placeholder(())
+            inside = gg.rules.checkpoint(f) if checkpoint else f
+            dx = gg.gradients(gg.sin(inside(x, rule)), x)
+            return gg.evaluate(gg.gradients(dx, x), {x: 0.7})
+
+    def doubled(site, dy):
+        return 2.0 * dy
+
+    np.testing.assert_allclose(second(doubled, True), second(doubled, False))
+    with pytest.raises(gg.GradientError, match="in a checkpoint comes through the value"):
+        second(lambda site, dy: dy * dy, True)
