@@ -336,6 +336,65 @@ def test_S43_constants_are_refused_at_once():
                     function(gg.constant(X), value)
 
 
+NARROW = {  # numbers that mean something until they are cast to the dtype of x
+    "step": ("float32", lambda x, kind: gg.rules.lsq(x, kind(1e-60), bits=4)),
+    "alpha": ("float16", lambda x, kind: gg.rules.pact(x, kind(1e-10))),
+    "high": ("float32", lambda x, kind: gg.rules.fake_quantise(x, kind(0.0), kind(1e60))),
+    "low < high": (
+        "float32",
+        lambda x, kind: gg.rules.fake_quantise(x, kind(1.0), kind(1 + 1e-12)),
+    ),
+}
+
+
+def test_S43_a_parameter_is_of_its_domain_in_the_dtype_that_it_is_computed_in():
+    for said, (dtype, function) in NARROW.items():
+        with gg.Graph():
+            one, x = gg.placeholder(()), gg.constant(X.astype(dtype))
+            with pytest.raises(ValueError, match=said):
+                function(x, float)
+            run = gg.compile(one, function(x, lambda value, one=one: value * one))
+            with pytest.raises(ValueError, match=said), np.errstate(over="ignore"):
+                run(1.0)
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_S43_what_a_schedule_returns_is_checked_like_a_rate(backend):
+    with gg.Graph() as graph:
+        w, rate = gg.variable([1.0, 2.0], name="w"), gg.placeholder((), name="rate")
+        grads = gg.gradients([gg.sum(w * w)], [w])
+        for wrong, error in (
+            (-0.1, ValueError),
+            (math.nan, ValueError),
+            ("0.1", TypeError),
+            (None, TypeError),
+            (True, TypeError),
+            (gg.constant([0.1, 0.1]), gg.ShapeError),
+        ):
+            with pytest.raises(error, match="learning_rate of a schedule is"):
+                gg.optimizers.SGD(lambda step, wrong=wrong: wrong).updates([w], grads)
+        with pytest.raises(gg.ShapeError, match="learning_rate is one number"):
+            gg.optimizers.Adam(gg.constant([0.1, 0.1]))
+        updates = gg.optimizers.SGD(lambda step: rate).updates([w], grads)
+        run = gg.compile(rate, w, updates=updates, backend=backend)
+    run(0.25)
+    with pytest.raises(ValueError, match="learning_rate of a schedule is a finite number"):
+        run(-0.25)
+    np.testing.assert_array_equal(graph.state["w"], [0.5, 1.0])
+
+
+def test_functions_that_are_none_are_refused_where_they_are_given():
+    for rule, name in (
+        (gg.rules.surrogate, "f"),
+        (gg.rules.spsa, "f"),
+        (lambda f: gg.rules.masked(f, gg.exp), "f"),
+        (lambda f: gg.rules.masked(gg.exp, f), "mask"),
+    ):
+        for wrong in (3, "exp", gg.constant(1.0)):
+            with pytest.raises(TypeError, match=f"{name} is a function, got"):
+                rule(wrong)
+
+
 def test_a_demand_is_an_identity_to_gradients_and_batches():
     """Of both orders, in both modes, under vmap, in a loop, and saved."""
     with gg.Graph():

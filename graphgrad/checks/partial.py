@@ -17,7 +17,7 @@ def unsafe_wheres(graph: Graph) -> Iterator[tuple[Node, int, Node]]:
     wheres = [n for n in graph.nodes if n.type == "Where"]
     if not any(n.origin is None for n in wheres):
         return
-    numbers, search = Numbers(), _Search(graph)
+    numbers, ops = Numbers(), _PartialOps(graph)
     same: defaultdict[Any, set[Node]] = defaultdict(set)
     for node in wheres:
         same[numbers.of(node.inputs[0])].add(node)
@@ -26,7 +26,7 @@ def unsafe_wheres(graph: Graph) -> Iterator[tuple[Node, int, Node]]:
             condition = node.inputs[0]
             for branch in (1, 2):
                 alike = same[numbers.of(condition)]
-                found = search.partial_in(node.inputs[branch], condition, alike)
+                found = ops.partial_in(node.inputs[branch], condition, alike)
                 if found is not None:
                     yield node, branch, found
 
@@ -60,7 +60,7 @@ class Numbers:
         return node.op, *[(self._of[s.node], s.index) for s in node.inputs]
 
 
-class _Search:
+class _PartialOps:
     """What of a graph every search reads, of all nodes by their index.
 
     roots    the nodes without inputs that a node depends on, one bit each; constants are none
