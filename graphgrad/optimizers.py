@@ -78,7 +78,8 @@ class Optimizer:
 
     Parameters:
         learning_rate: a finite number >= 0, a scalar tensor of one, or a schedule: a function of
-            the step, which is an int64 tensor that counts the updates made before this one.
+            the step, which is an int64 tensor that counts the updates made before this one. What
+            a schedule returns is checked like a rate.
 
     >>> class Sign(gg.optimizers.Optimizer):
     ...     def update(self, call, p, g):
@@ -214,7 +215,7 @@ class UpdateCall:
         self.count = cast(step + 1, "float64")
         rate = optimizer.learning_rate
         if callable(rate) and not isinstance(rate, Tensor):
-            rate = rate(step)
+            rate = _one_rate("the learning_rate of a schedule", rate(step))
         self._rate = rate
 
     def rate(self, p: Tensor) -> Tensor:
@@ -394,10 +395,20 @@ class AdaGrad(Optimizer):
 
 
 def _rate(what: str, rate: Any) -> Any:
-    """A learning rate, of which numbers and tensors are >= 0."""
-    if isinstance(rate, Tensor):
-        return within(NON_NEGATIVE, what, rate)
-    return rate if callable(rate) else NON_NEGATIVE(what, rate)
+    """A learning rate: a number, a tensor of one, or a schedule, which `UpdateCall` asks."""
+    known = isinstance(rate, Tensor) or not callable(rate)
+    return _one_rate(what, rate) if known else rate
+
+
+def _one_rate(what: str, rate: Any) -> Any:
+    """A number, or a tensor of one, that is >= 0."""
+    if not isinstance(rate, Tensor):
+        return NON_NEGATIVE(what, rate)
+    if rate.shape != ():
+        raise ShapeError(
+            f"{what} is one number, got {rate.name}: {rate.type!r} (built at {rate.where})"
+        )
+    return within(NON_NEGATIVE, what, rate)
 
 
 def _trained(loss: Tensor) -> list[Tensor]:

@@ -130,6 +130,94 @@ def test_S43_a_number_has_a_domain_and_refuses_what_is_outside(module, function,
         assert f"{parameter} is " in said, f"{value} gives: {said}"
 
 
+OF_RANDOM = [row for row in NUMBERS if row[1] is gg.random]
+NAN_BELOW_0 = {
+    *(("gamma", "concentration"), ("loggamma", "concentration"), ("generalized_normal", "power")),
+    *(("beta", "a"), ("beta", "b"), ("f", "df1"), ("f", "df2"), ("chisquare", "df")),
+    *(("student_t", "df"), ("wald", "mean"), ("wald", "scale")),
+}
+
+
+def drawn(function, parameter, value):
+    """What the example of a function draws where one of its parameters is an array of a value."""
+    signature, found = inspect.signature(function), []
+
+    def given(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.arguments |= {parameter: np.array([value]), "shape": (4,)}
+        found.append(function(*bound.args, **bound.kwargs))
+        return found[0][:, None] if function is gg.random.multinomial else found[0]
+
+    with mock.patch.object(gg.random, function.__name__, given), gg.Graph():
+        with redirect_stdout(StringIO()), np.errstate(all="ignore"):
+            run_examples(inspect.getdoc(function), {"gg": gg, "np": np})
+        return gg.evaluate(found[0])
+
+
+@each(OF_RANDOM, group=lambda name: name[17:18])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # means of what is infinite
+def test_what_elements_of_an_array_outside_of_a_domain_draw(module, function, parameter):
+    """As the documentation of `gg.random` says: NaN, or -1, or the formula as it stands."""
+    for value in {*outside(asked(module, function, parameter, "0.1")[0][0])} - {0, math.inf}:
+        y = drawn(function, parameter, value)
+        if y.dtype == bool:
+            assert (y == (value > 1)).all()
+        elif y.dtype.kind == "i":
+            assert (y == -1).all()
+        elif math.isnan(value) or (function.__name__, parameter) in NAN_BELOW_0:
+            assert np.isnan(y).all()
+        elif parameter in ("scale", "std") and function is not gg.random.truncated_normal:
+            middle = drawn(function, parameter, 0.0)
+            np.testing.assert_allclose(y - middle, middle - drawn(function, parameter, -value))
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_counts_that_mean_nothing_draw_minus_one(backend):
+    odd = [[1e308, 1e308], [math.inf, 1.0], [3.0, 1.0]]
+    with gg.Graph():
+        p, n, k = gg.placeholder((5,)), gg.placeholder((4,)), gg.placeholder((3, 2))
+        y = {"tries": gg.random.geometric((5,), p, seed=1)}
+        if backend != "jax":  # XLA takes seconds for each of these
+            y["counts"] = gg.random.binomial((4,), n, 0.5, seed=1)
+            y["odd"] = gg.random.multinomial(10, k, seed=1)
+            y["half"] = gg.random.multinomial(n[1:2], [[1.0, 2.0]], seed=1)
+        f = gg.compile([p, n, k], y, backend=backend)
+    y = f([math.nan, -1.0, 0.0, 1.0, 2.0], [4.0, 2.5, -1.0, 0.0], odd)
+    assert y["tries"].tolist() == [-1, -1, -1, 1, -1]
+    if backend != "jax":
+        assert y["counts"][0] in range(5)
+        assert y["counts"][1:].tolist() == [-1, -1, 0]
+        assert y["odd"][:2].tolist() == [[-1, -1]] * 2
+        assert y["odd"][2].sum() == 10
+        assert y["half"].tolist() == [[-1, -1]]
+
+
+def test_counts_and_ends_that_are_numbers_are_refused_at_once():
+    for wrong in (2.5, np.float32(2.5), np.array(0.5)):
+        for draw in (
+            partial(gg.random.binomial, (2,), p=0.5),
+            partial(gg.random.multinomial, p=[1]),
+        ):
+            with pytest.raises(ValueError, match="n is a whole number, at least 0, got"):
+                draw(n=wrong)
+    two, one = np.float32(2), np.float32(1)
+    for a, b in ((two, one), (math.nan, one), (one, math.nan), (np.array(2.0), 1)):
+        with pytest.raises(ValueError, match="low <= high"):
+            gg.random.uniform((2,), a, b)
+        with pytest.raises(ValueError, match="less than upper"):
+            gg.random.truncated_normal((2,), a, b)
+        with pytest.raises(ValueError, match="left <= mode"):
+            gg.random.triangular((2,), a, b, np.float32(3))
+
+
+def test_ends_of_a_range_may_be_arrays():
+    ends = np.array([0.0, 1.0, 2.0])
+    for low, high in ((ends, 2.5), (-1.0, ends), (ends, ends + 1)):
+        y = gg.evaluate(gg.random.uniform((1000, 3), low, high, seed=1))
+        assert ((low <= y) & (y <= high)).all()
+        np.testing.assert_allclose(y.mean(0), (low + high) / 2 + np.zeros(3), atol=0.1)
+
+
 def test_there_are_numbers():
     assert len(NUMBERS) > 130
 
@@ -246,6 +334,65 @@ def test_S43_constants_are_refused_at_once():
                     continue  # computed from it
                 with pytest.raises(ValueError, match="got"):
                     function(gg.constant(X), value)
+
+
+NARROW = {  # numbers that mean something until they are cast to the dtype of x
+    "step": ("float32", lambda x, kind: gg.rules.lsq(x, kind(1e-60), bits=4)),
+    "alpha": ("float16", lambda x, kind: gg.rules.pact(x, kind(1e-10))),
+    "high": ("float32", lambda x, kind: gg.rules.fake_quantise(x, kind(0.0), kind(1e60))),
+    "low < high": (
+        "float32",
+        lambda x, kind: gg.rules.fake_quantise(x, kind(1.0), kind(1 + 1e-12)),
+    ),
+}
+
+
+def test_S43_a_parameter_is_of_its_domain_in_the_dtype_that_it_is_computed_in():
+    for said, (dtype, function) in NARROW.items():
+        with gg.Graph():
+            one, x = gg.placeholder(()), gg.constant(X.astype(dtype))
+            with pytest.raises(ValueError, match=said):
+                function(x, float)
+            run = gg.compile(one, function(x, lambda value, one=one: value * one))
+            with pytest.raises(ValueError, match=said), np.errstate(over="ignore"):
+                run(1.0)
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_S43_what_a_schedule_returns_is_checked_like_a_rate(backend):
+    with gg.Graph() as graph:
+        w, rate = gg.variable([1.0, 2.0], name="w"), gg.placeholder((), name="rate")
+        grads = gg.gradients([gg.sum(w * w)], [w])
+        for wrong, error in (
+            (-0.1, ValueError),
+            (math.nan, ValueError),
+            ("0.1", TypeError),
+            (None, TypeError),
+            (True, TypeError),
+            (gg.constant([0.1, 0.1]), gg.ShapeError),
+        ):
+            with pytest.raises(error, match="learning_rate of a schedule is"):
+                gg.optimizers.SGD(lambda step, wrong=wrong: wrong).updates([w], grads)
+        with pytest.raises(gg.ShapeError, match="learning_rate is one number"):
+            gg.optimizers.Adam(gg.constant([0.1, 0.1]))
+        updates = gg.optimizers.SGD(lambda step: rate).updates([w], grads)
+        run = gg.compile(rate, w, updates=updates, backend=backend)
+    run(0.25)
+    with pytest.raises(ValueError, match="learning_rate of a schedule is a finite number"):
+        run(-0.25)
+    np.testing.assert_array_equal(graph.state["w"], [0.5, 1.0])
+
+
+def test_functions_that_are_none_are_refused_where_they_are_given():
+    for rule, name in (
+        (gg.rules.surrogate, "f"),
+        (gg.rules.spsa, "f"),
+        (lambda f: gg.rules.masked(f, gg.exp), "f"),
+        (lambda f: gg.rules.masked(gg.exp, f), "mask"),
+    ):
+        for wrong in (3, "exp", gg.constant(1.0)):
+            with pytest.raises(TypeError, match=f"{name} is a function, got"):
+                rule(wrong)
 
 
 def test_a_demand_is_an_identity_to_gradients_and_batches():

@@ -13,6 +13,7 @@ from ..ir.types import Array, TensorType
 from ..ir.words import visible_lines
 from ..lower.loop_ir import Fused
 
+GREATEST = np.iinfo("int64").max
 Lengths = dict[str, tuple[int, str]]
 
 
@@ -208,6 +209,8 @@ def add_note(error: Exception, node: Node, arrays: Sequence[Any]) -> None:
     error.__dict__["failed"] = node  # for pictures that ring it
     note = f"while running {node.name} = {node.op!r}, built at {node.where}"
     error.add_note(visible_lines(note + (f", on{rows}" if rows else "")))
+    if isinstance(error, IndexError) and f"index {GREATEST} " in str(error):
+        error.add_note(f"An index of uint64 that is greater than {GREATEST} counts as that number.")
 
 
 def _raising(error: Exception, node: Node, arrays: Sequence[Any]) -> tuple[Node, Sequence[Any]]:

@@ -70,10 +70,11 @@ def matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
     if any(n.graph is None for n in (*old, *new)):
         _match(old, new, _kept_names, found)
     _match(old, new, _positions, found)
-    _match(old, new, _readings(), found)
-    order = 0  # once for each order of derivatives, of equal ops before others of their type
+    _match(old, new, _readings(_built), found)
+    order = 0  # once for each order of derivatives, equal nodes first, then equal ops
     while order < len(found):
         order = len(found)
+        _match(old, new, _readings(_derivations), found)
         _match(old, new, _equal_derivations, found)
         _match(old, new, _derivations, found)
     return found
@@ -137,8 +138,14 @@ def _positions(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[A
         yield (full(node.position), node.scope, node.type) if own else None
 
 
-def _readings() -> Keys:
-    """The same op of the same things in the same scope, of what the user built.
+def _built(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
+    """One key for what the user built of other nodes and gave no name."""
+    for node in nodes:
+        yield True if node.origin is None and node.inputs and node._name is None else None
+
+
+def _readings(within: Keys) -> Keys:
+    """The same op of the same things in the same scope, where another key is equal too.
 
     What is no match is the same thing where it is equal: equal keys have one number in both graphs.
     """
@@ -146,11 +153,11 @@ def _readings() -> Keys:
 
     def keys(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
         known: dict[Node, Node | int] = {}
-        for node in nodes:
+        for node, other in zip(nodes, within(nodes, new_of), strict=True):
             reads = tuple((known.get(t.node, t.node), t.index) for t in reads_of(node))
             key = (node.op, node.scope, reads)
             known[node] = new_of[node] if node in new_of else numbers.setdefault(key, len(numbers))
-            yield key if node.origin is None and node.inputs and node._name is None else None
+            yield None if other is None else (other, key)
 
     return keys
 

@@ -21,6 +21,8 @@ from .base import (
     Types,
     apply,
     array_of,
+    as_tensor,
+    cast,
     kind_of,
     np,
 )
@@ -94,6 +96,18 @@ def within(domain: Domain, what: str, value: TensorLike) -> Any:
         return domain(what, value)
     _check_kind(domain, what, value)
     return value if domain.unbounded else demand(f"{what} is {domain}", value, domain.holds)
+
+
+def within_dtype(domain: Domain, what: str, value: TensorLike, dtype: Any) -> Tensor:
+    """The value as a tensor of a dtype, in which it still has to be of the domain."""
+    if isinstance(value, Tensor):
+        _check_kind(domain, what, value)
+    else:
+        value = within(domain, what, value)
+    with np.errstate(all="ignore"):
+        made = cast(as_tensor(value, dtype), dtype)
+    checked: Tensor = within(domain, what, made)
+    return checked
 
 
 def number(domain: Domain, what: str, value: TensorLike) -> Any:

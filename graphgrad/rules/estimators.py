@@ -10,6 +10,7 @@ import numpy as np
 from ..differentiate.site import Site
 from ..ir.domains import FROM_ONE, INTEGER, POSITIVE
 from ..ir.errors import DTypeError, ExecutionError, counted, did_you_mean
+from ..ir.flags import function
 from ..ir.node import Tensor
 from ..ir.position import of_function, show
 from ..ops import random
@@ -50,6 +51,7 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
     >>> round(float(gg.evaluate(dx)), 6)
     6.0
     """
+    function("f", f)
     POSITIVE("step", step)
     FROM_ONE("samples", samples)
     within(INTEGER, "seed", seed)

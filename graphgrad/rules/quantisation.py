@@ -8,10 +8,10 @@ from ..differentiate.site import Site
 from ..ir.domains import BITS, FINITE, POSITIVE, Domain
 from ..ir.flags import truth
 from ..ir.node import Tensor
-from ..ops.base import TensorLike, as_tensor, cast
+from ..ops.base import TensorLike, as_tensor, cast, is_floating
 from ..ops.bounds import clip
 from ..ops.creation import ones_like
-from ..ops.demands import in_order, within
+from ..ops.demands import in_order, within_dtype
 from ..ops.exponential import sqrt
 from ..ops.logic import logical_and, where
 from ..ops.rounding import rint
@@ -24,9 +24,11 @@ FAMILY = "quantisation"
 SIGNED_BITS = Domain(2, 64, whole=True)
 
 
-def _floating(x: TensorLike, *others: TensorLike) -> list[Tensor]:
-    x = as_tensor(x)
-    return [x, *(cast(as_tensor(t, x.dtype), x.dtype) for t in others)]
+def _of(x: Tensor, domain: Domain, what: str, value: TensorLike) -> Tensor:
+    """A parameter in the dtype of x; the region refuses an x that is not floating."""
+    if is_floating(x.dtype):
+        return within_dtype(domain, what, value, x.dtype)
+    return cast(as_tensor(value, x.dtype), x.dtype)
 
 
 @entry(FAMILY, "surrogate")
@@ -52,11 +54,12 @@ def fake_quantise(x: TensorLike, low: TensorLike, high: TensorLike, bits: int = 
     array([0., 0., 3., 3.])
     """
     levels = 2 ** BITS("bits", bits) - 1
-    low, high = within(FINITE, "low", low), within(FINITE, "high", high)
-    inputs = _floating(x, *in_order("low", low, "high", high, strict=True))
-    x, low, high = inputs
+    x = as_tensor(x)
+    low, high = _of(x, FINITE, "low", low), _of(x, FINITE, "high", high)
+    if is_floating(x.dtype):
+        low, high = (as_tensor(t) for t in in_order("low", low, "high", high, strict=True))
     of_range = rule(_of_range, surrogate_of(clip), listed="fake_quantise", bits=bits)
-    with override_gradient(of_range, inputs=inputs):
+    with override_gradient(of_range, inputs=[x, low, high]):
         step = (high - low) / levels
         zero = clip(rint(-low / step), 0, levels)
         bottom = -zero * step
@@ -100,8 +103,8 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
     truth("signed", signed)
     (SIGNED_BITS if signed else BITS)("bits", bits)
     n, p = (2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-    inputs = _floating(x, within(POSITIVE, "step", step))
-    x, step = inputs
+    x = as_tensor(x)
+    step = _of(x, POSITIVE, "step", step)
 
     def lsq(site: Site, dy: Tensor) -> Any:
         x, step = site.inputs
@@ -112,7 +115,7 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
         dstep = sum_to(dy * slope, like=step) / sqrt(count * float(max(p, 1)))
         return where(inside, dy, 0.0), dstep
 
-    with override_gradient(rule(lsq, bits=bits, signed=signed), inputs=inputs):
+    with override_gradient(rule(lsq, bits=bits, signed=signed), inputs=[x, step]):
         return step * rint(clip(x / step, -n, p))
 
 
@@ -137,8 +140,8 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
     array([0., 1., 3.])
     """
     levels = 2 ** BITS("bits", bits) - 1
-    inputs = _floating(x, within(POSITIVE, "alpha", alpha))
-    x, alpha = inputs
+    x = as_tensor(x)
+    alpha = _of(x, POSITIVE, "alpha", alpha)
 
     def pact(site: Site, dy: Tensor) -> Any:
         x, alpha = site.inputs
@@ -149,6 +152,6 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
     def clipped(x: Tensor, alpha: Tensor) -> Tensor:
         return clip(x, 0.0, alpha)
 
-    with override_gradient(rule(pact, surrogate_of(clipped), bits=bits), inputs=inputs):
+    with override_gradient(rule(pact, surrogate_of(clipped), bits=bits), inputs=[x, alpha]):
         y: Tensor = rint(clip(x, 0.0, alpha) * (levels / alpha)) * (alpha / levels)
     return y

@@ -8,6 +8,7 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.domains import FINITE, INTEGER
+from ..ir.flags import function
 from ..ir.node import Tensor
 from ..ops.complex_parts import conj
 from ..ops.demands import within
@@ -125,7 +126,7 @@ def masked(
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
-    Raises: GradientError at another site.
+    Raises: TypeError if f or mask is no function; GradientError at another site.
 
     >>> x = gg.constant([0.0, 4.0])
     >>> positive = lambda x: x > 0
@@ -134,6 +135,8 @@ def masked(
     >>> gg.evaluate(gg.gradients(y, x))
     array([0.  , 0.25])
     """
+    function("f", f)
+    function("mask", mask)
     safe = within(FINITE, "safe", safe)
 
     def masked(site: Site, dy: Tensor) -> Any:

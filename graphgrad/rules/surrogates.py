@@ -9,6 +9,7 @@ from typing import Any
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.domains import NON_NEGATIVE, POSITIVE
+from ..ir.flags import function
 from ..ir.node import Tensor
 from ..ops.bounds import clip, maximum
 from ..ops.demands import within
@@ -33,12 +34,15 @@ def surrogate(f: Callable[..., Tensor]) -> Rule:
 
     Returns: a rule for any site.
 
-    Raises: GradientError at a site whose outputs are not like what f returns.
+    Raises: TypeError if f is no function; GradientError at a site whose outputs are not like what
+    f returns.
 
     >>> x = gg.constant(1.0)
     >>> gg.evaluate(gg.gradients(gg.sign(x), x, overrides={"Sign": gg.rules.surrogate(gg.square)}))
     array(2.)
     """
+
+    function("f", f)
 
     def surrogate(site: Site, *dys: Tensor) -> Any:
         xs = [x for x in site.inputs if x.type.differentiable]

@@ -356,7 +356,26 @@ def rounded_matrices(x, n):
         gg.cast(steps, "float64") * 2.0
 
 
-@pytest.mark.parametrize("chain", [integer_matrices, rounded_matrices])
+CHOICES = {
+    "unsafe": lambda x, mask: gg.where(x > 0, gg.log(x), x),
+    "safe": lambda x, mask: gg.where(x > 0, gg.log(gg.where(x > 0, x, 1.0)), x),
+    "a branch beside": lambda x, mask: gg.where(x > 0, gg.log(x), 0.0) + gg.where(x > 0, x, 1.0),
+    "guarded": lambda x, mask: gg.where(x > 0, gg.sqrt(gg.maximum(x, 1.0)), x),
+    "by what is no operand": lambda x, mask: gg.where(mask > 0, 1.0 / x, x),
+    "far from what is partial": lambda x, mask: gg.where(x > 0, x, 0.1 * x),
+}
+
+
+def choices(name):
+    def chain(x, n):
+        mask, x = gg.placeholder((2, 2)), gg.sqrt(x)
+        for _ in range(n):
+            x = CHOICES[name](x, mask)
+
+    return chain
+
+
+@pytest.mark.parametrize("chain", [integer_matrices, rounded_matrices, *map(choices, CHOICES)])
 def test_S40_twice_the_chain_takes_twice_the_calls(chain):
     def cost(n):
         with gg.Graph() as g:

@@ -106,6 +106,38 @@ def check_lengths():
             gg.compile(x, x, backend="jax", mesh=MESH, shardings={x: P(None, "all")})
 
 
+def check_refusals():
+    """A run that refuses an index writes nothing on any device, and leaves all where it lay."""
+    table = RNG.normal(size=(16, 8))
+    for donate in (False, True):
+        with gg.Graph() as graph:
+            i = gg.placeholder((8,), "int64", name="i")
+            w, n = gg.variable(table, name="w"), gg.variable(0, name="n")
+            m = gg.variable(np.zeros((16, 8)), name="m")
+            grad = gg.gradients(gg.sum(w[i] ** 2), w)
+            m_next = 0.9 * m + grad + gg.random.normal(w.shape)
+            updates = {w: w - 0.1 * m_next, m: m_next, n: n + 1}
+            where = {w: P("all"), m: P(None, "all"), i: P("all")}
+            options = {"mesh": MESH, "shardings": where, "donate": donate}
+            step = gg.compile(i, gg.sum(w), updates=updates, backend="jax", **options)
+        right = np.arange(8)
+        step(right)
+        before, runs = graph.state.as_dict(), graph.state.runs
+        places = {v.name: value.sharding for v, value in graph.state._values.items()}
+        for device in (0, 3, 7):  # which of them holds the index
+            wrong = right.copy()
+            wrong[device] = 16
+            with pytest.raises(IndexError, match="index 16 is out of bounds for axis 0"):
+                step(wrong)
+            assert graph.state.runs == runs
+            after = graph.state.as_dict()
+            for name, value in before.items():
+                np.testing.assert_array_equal(after[name], value)
+            assert places == {v.name: a.sharding for v, a in graph.state._values.items()}
+        np.testing.assert_allclose(step(right), before["w"].sum(), rtol=1e-12)
+        assert graph.state["n"] == 2
+
+
 def doubled(site, dy):
     return 2.0 * dy * site.outputs[0]
 
@@ -161,3 +193,4 @@ if __name__ == "__main__":
     check_random_numbers()
     check_lengths()
     check_inside_jax()
+    check_refusals()

@@ -169,3 +169,16 @@ def test_of_several_gradients_of_a_node_the_one_with_equal_attributes_is_the_sam
     found = gg.graph_diff([loss, last], [loss, *both])
     assert not found.changed
     assert [n.attrs["transpose_b"] for n in found.added if n.type == "MatMul"] == [True]
+
+
+def test_of_several_gradients_of_a_node_the_one_that_reads_the_same_is_the_same():
+    """z * x has two products in its gradient with the override, and one of them without."""
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.override_gradient(ste):
+            z = gg.sign(x)
+        loss = gg.sum(z * x)
+        ruled, plain = gg.gradients(loss, x), gg.gradients(loss, x, overrides="none")
+    found = gg.graph_diff([loss, plain], [loss, ruled])
+    assert not found.changed
+    assert not found.removed

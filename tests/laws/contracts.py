@@ -3,6 +3,7 @@
 A new function with such a sentence adds a row. `test_contracts.py` tries each on every backend.
 """
 
+import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,35 @@ def counted_down(x, n):
 def walked(x, i):
     """Where a walk from x[i] on ends, as each test and each step looks at x."""
     return gg.while_loop(lambda k: x[k] > 0, lambda k: k + gg.cast(x[k], "int64"), i)
+
+
+def called(x):
+    """1 / x by Python, for numbers above 0 alone."""
+
+    def inverse(x):
+        if (x < 0).any():
+            raise ZeroDivisionError("mine")
+        return 1 / x
+
+    y = [(x.shape, x.dtype)]
+    return gg.py_function(inverse, [x], y, lambda node, dy: -dy * node.outputs[0])
+
+
+def cut(x):
+    """What is above 0, as many as there are of x."""
+    y = [(x.shape, x.dtype)]
+    return gg.py_function(lambda x: x[x > 0], [x], y, lambda node, dy: dy * node.outputs[0])
+
+
+def called_by_torch(x):
+    """The same in torch."""
+
+    def inverse(x):
+        if (x < 0).any():
+            raise ZeroDivisionError("mine")
+        return 1 / x
+
+    return gg.interop.from_torch(inverse, x, out_types=[(x.shape, x.dtype)])
 
 
 CONTRACTS = [
@@ -339,6 +369,9 @@ CONTRACTS = [
     Contract(
         "while_loop, its test", walked, ([1.0, 1.0, 0.0], 0), 0, [1.0, 2.0, 0.0], IndexError, OUT
     ),
+    # functions of Python
+    Contract("py_function", called, (V,), 0, -V, ZeroDivisionError, "mine"),
+    Contract("py_function, its type", cut, (V,), 0, -V, gg.ExecutionError, r"float64\[0\]"),
     # lengths
     Contract(
         "x[mask]",
@@ -376,3 +409,8 @@ CONTRACTS = [
         inside=False,
     ),
 ]
+
+if importlib.util.find_spec("torch") is not None:
+    CONTRACTS += [
+        Contract("from_torch", called_by_torch, (V,), 0, -V, ZeroDivisionError, "mine"),
+    ]

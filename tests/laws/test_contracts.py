@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,9 @@ def loop(row):
 
 
 def batch(row):
-    return part(row, lambda *xs: gg.vmap(lambda *one: number(row.build(*one)))(*xs), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.PerformanceWarning)  # of functions of Python
+        return part(row, lambda *xs: gg.vmap(lambda *one: number(row.build(*one)))(*xs), 2)
 
 
 PLACES = {

@@ -441,3 +441,41 @@ def test_a_computed_index_out_of_bounds_of_what_is_empty_is_refused_too(backend)
         for index in (3, -4):
             with pytest.raises(IndexError, match="out of bounds"):
                 f(np.zeros((0, 3)), [index])
+
+
+WORDS = np.array([2**64 - 1, 2**63, 2**63 + 7, 2**63 - 1, 3], "uint64")
+OF_WORDS = {  # what takes a mode, of row 0 .. 4 and of an index array
+    "take": lambda x, i, mode: gg.take(x, i, mode=mode),
+    "at.get": lambda x, i, mode: gg.at(x)[i].get(mode=mode),
+    "choose": lambda x, i, mode: gg.choose(i, list(x), mode=mode),
+    "ravel_multi_index": lambda x, i, mode: gg.ravel_multi_index((i,), (5,), mode=mode),
+}
+COUNTED = {"clip": [4, 4, 4, 4, 3], "wrap": [int(w) % 5 for w in WORDS]}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+@pytest.mark.parametrize("fed", [True, False])
+def test_modes_count_indices_of_uint64_by_their_value(fed, backend):
+    pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    with gg.Graph():
+        x, i = placeholder((5,), "int64"), placeholder((5,), "uint64")
+        index = i if fed else gg.constant(WORDS)
+        found = {(n, m): f(x, index, m) for n, f in OF_WORDS.items() for m in COUNTED}
+        found = gg.compile([x, i], found, backend=backend)(np.arange(5), WORDS)
+    assert {key: y.tolist() for key, y in found.items()} == {
+        (name, mode): want for name in OF_WORDS for mode, want in COUNTED.items()
+    }
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+def test_an_index_of_uint64_beyond_int64_is_said_to_be_so(backend):
+    pytest.importorskip({"llvm": "llvmlite"}.get(backend, backend))
+    with gg.Graph():
+        x, i = placeholder((5,)), placeholder((1,), "uint64")
+        f = gg.compile([x, i], x[i], backend=backend)
+    for index, said in ((2**64 - 1, True), (2**40, False)):
+        with pytest.raises(IndexError, match="axis 0 with size 5") as error:
+            f(np.arange(5.0), np.array([index], "uint64"))
+        text = "".join(error.value.__notes__)
+        assert ("of uint64 that is greater than 9223372036854775807" in text) is said
+        assert said or f"index {index}" in str(error.value)

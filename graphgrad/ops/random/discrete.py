@@ -28,7 +28,7 @@ from ..cumulative import cumulative_sum
 from ..demands import demand, number
 from ..exponential import log, log1p
 from ..indexing import take
-from ..logic import greater_equal, less
+from ..logic import equal, greater, greater_equal, less, less_equal, logical_and, where
 from ..reductions import argmax, count_nonzero
 from ..rounding import floor
 from ..shaping import expand_dims, normal_axis, reshape
@@ -95,7 +95,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        p: floating, broadcasts to the shape.
+        p: from 0 to 1, broadcasts to the shape. NaN and less give False, more True.
         seed: an int or a scalar integer tensor; the same one gives the same bools. None: new ones
             in every run.
 
@@ -241,10 +241,21 @@ def binomial(
     >>> bool(abs(np.mean(y) - 3.0) < 0.1)
     True
     """
-    number(NON_NEGATIVE, "n", n)
+    n = whole_number("n", n)
     number(PROBABILITY, "p", p)
     key, kind = key_of(seed, shape, n, p), whole_dtype(dtype)
     return apply(RandomBinomial(None, kind), key, *filled(shape, n, p))
+
+
+def whole_number(what: str, n: TensorLike) -> TensorLike:
+    """How many: a number that is at least 0 and whole; where an element of many is not, -1."""
+    number(NON_NEGATIVE, what, n)
+    if not NON_NEGATIVE.takes(n):
+        n = as_tensor(n)
+        return where(equal(floor(n), n), n, -1) if is_floating(n.dtype) else n
+    if n % 1:  # type: ignore[operator]
+        raise ValueError(f"{what} is a whole number, at least 0, got {n!r}")
+    return n
 
 
 def geometric(
@@ -258,7 +269,7 @@ def geometric(
 
     Parameters:
         shape: ints, or a tensor of the shape wanted.
-        p: above 0 and at most 1, broadcasts with the shape.
+        p: above 0 and at most 1, broadcasts with the shape. One that is NaN, or outside, gives -1.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: an integer one.
@@ -279,8 +290,10 @@ def geometric(
     """
     number(POSITIVE_PROBABILITY, "p", p)
     u = above_zero(drawn(RandomUniform, shape, "float64", seed, "geometric", near=(p,)))
-    tries = floor(log(u) / log1p(negative(as_tensor(p, "float64")))) + 1.0
-    return cast(minimum(tries, 2.0**62), whole_dtype(dtype))
+    p = as_tensor(p, "float64")
+    tries = floor(log(u) / log1p(negative(p))) + 1.0
+    usable = logical_and(greater(p, 0.0), less_equal(p, 1.0))
+    return cast(where(usable, minimum(tries, 2.0**62), -1.0), whole_dtype(dtype))
 
 
 def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int64") -> Tensor:

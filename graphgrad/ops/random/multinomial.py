@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ...ir.domains import NON_NEGATIVE
+from math import inf
+
 from ...ir.errors import ShapeError
 from ...ir.types import as_shape
 from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
 from ..borders import pad
-from ..demands import number
 from ..folding import merged
 from ..joining import stack
 from ..logic import where
 from ..reductions import all as all_of
 from ..reductions import sum
 from ..shaping import expand_dims
-from .discrete import whole_dtype
+from .discrete import whole_dtype, whole_number
 from .draws import lengths_of
 from .gammas import filled
 from .keys import fold_in, key_of
@@ -37,7 +37,7 @@ def multinomial(
     Parameters:
         n: whole numbers from 0 up to 2**53, of the shape of p without its last axis, or that
             broadcast to it.
-        p: (..., K), at least 0: how likely each is, in proportion.
+        p: (..., K), at least 0, with a finite sum above 0: how likely each is, in proportion.
         shape: ints, how many: axes before those of p.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -47,7 +47,7 @@ def multinomial(
         are none such, all of them are -1.
 
     Raises: ShapeError for lengths that are not known, or p without a known last one; DTypeError for
-    another dtype, or a seed that is no integer; ValueError for a number n that is below 0.
+    another dtype, or a seed that is no integer; ValueError for a number n that is not such.
 
     Gradient: none, the result is integer.
 
@@ -57,7 +57,7 @@ def multinomial(
     >>> y.shape, bool((y.sum(-1) == 10).all()), bool(abs(y[:, 2].mean() - 5.0) < 0.2)
     ((1000, 3), True, True)
     """
-    number(NON_NEGATIVE, "n", n)
+    n = whole_number("n", n)
     kind, key = whole_dtype(dtype), key_of(seed, n, p)
     p = cast(as_tensor(p), "float64")
     if not p.ndim or not isinstance(p.shape[-1], int) or not p.shape[-1]:
@@ -66,7 +66,8 @@ def multinomial(
     n = expand_dims(cast(as_tensor(n), "float64"), -1)
     whole: Any = p[..., :1] if not before else (*before, *lengths_of(p)[:-1], 1)
     (found,) = filled(whole, n)
-    likely = all_of(p >= 0.0, -1, keepdims=True) & (sum(p, -1, keepdims=True) > 0.0)
+    total = sum(p, -1, keepdims=True)
+    likely = all_of(p >= 0.0, -1, keepdims=True) & (total > 0.0) & (total < inf)
     usable = likely & (n >= 0.0) & (n < 2.0**53)
     for level, shares in enumerate(_halvings(p)):
         (left,) = filled(found, shares)

@@ -128,13 +128,14 @@ def uniform(
     """
     number(NUMBER, "low", low)
     number(NUMBER, "high", high)
-    if NUMBER.takes(low) and NUMBER.takes(high) and low > high:  # type: ignore[operator]
+    numbers = NUMBER.takes(low) and NUMBER.takes(high)
+    if numbers and not low <= high:  # type: ignore[operator]
         raise ValueError(f"low <= high: got low={low!r} and high={high!r}")
     u = drawn(RandomUniform, shape, floating(dtype), seed, near=(low, high))
-    if isinstance(low, Tensor) or isinstance(high, Tensor) or (low, high) != (0.0, 1.0):
-        low, high = as_tensor(low, u.dtype), as_tensor(high, u.dtype)
-        return low + u * (high - low)
-    return u
+    if numbers and (low, high) == (0.0, 1.0):
+        return u
+    low, high = as_tensor(low, u.dtype), as_tensor(high, u.dtype)
+    return low + u * (high - low)
 
 
 def normal(
@@ -157,7 +158,7 @@ def normal(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a negative std.
+    is no integer; ValueError for a number std below 0.
 
     Gradient: with z = (y - mean) / std: dmean = dy, dstd = dy * z, summed to theirs
     [Kingma and Welling 2014, "Auto-encoding variational Bayes"].
@@ -607,8 +608,8 @@ def triangular(
     number(NUMBER, "mode", mode)
     number(NUMBER, "right", right)
     given: Any = left, mode, right
-    known = all(isinstance(b, int | float) for b in given)
-    if known and not (given[0] <= given[1] <= given[2] and given[0] < given[2]):
+    numbers = all(NUMBER.takes(b) for b in given)
+    if numbers and not (given[0] <= given[1] <= given[2] and given[0] < given[2]):
         raise ValueError(f"left <= mode <= right, left < right: got {given}")
     u = _uniform("triangular", shape, seed, dtype, left, mode, right)
     left, mode, right = (as_tensor(b, u.dtype) for b in (left, mode, right))
@@ -643,7 +644,7 @@ def truncated_normal(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for numbers in another order, or a negative std.
+    is no integer; ValueError for numbers in another order, or a number std below 0.
 
     Gradient: that of the inverse of the distribution function of z at a uniform number.
 
@@ -658,8 +659,9 @@ def truncated_normal(
     number(NUMBER, "upper", upper)
     number(NUMBER, "mean", mean)
     number(NON_NEGATIVE, "std", std)
-    if isinstance(lower, int | float) and isinstance(upper, int | float) and not lower < upper:
-        raise ValueError(f"lower is less than upper: got {lower} and {upper}")
+    numbers = NUMBER.takes(lower) and NUMBER.takes(upper)
+    if numbers and not lower < upper:  # type: ignore[operator]
+        raise ValueError(f"lower is less than upper: got {lower!r} and {upper!r}")
     kind = floating(dtype)
     u = cast(_uniform("truncated_normal", shape, seed, kind, lower, upper, mean, std), "float64")
     lower, upper = as_tensor(lower, u.dtype), as_tensor(upper, u.dtype)
