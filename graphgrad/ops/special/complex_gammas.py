@@ -95,6 +95,7 @@ def _cotangent(n: int, z: Any) -> Any:
         above = [0.0, *(-(k + 2) * p for k, p in enumerate(factors))]
         below = [-k * p for k, p in enumerate(factors)][1:]
         factors = [a + b for a, b in zip_longest(above, below, fillvalue=0.0)]
-    turns = np.exp(2j * np.where(angle.imag < 0, -angle, angle))  # of at most 1
-    cotangent = np.where(angle.imag < 0, -1, 1) * 1j * (turns + 1) / (turns - 1)
-    return math.pi**n * (-4 * turns / (turns - 1) ** 2) * np.polyval(factors[::-1], cotangent)
+    sign = np.where(angle.imag < 0, -1, 1)
+    turns, less = np.exp(2j * sign * angle), np.expm1(2j * sign * angle)  # of at most 1
+    cotangent = sign * 1j * (turns + 1) / less
+    return math.pi**n * (-4 * turns / less**2) * np.polyval(factors[::-1], cotangent)
