@@ -46,6 +46,7 @@ from ..ops.searching import SearchSorted
 from ..ops.sequencing import After
 from ..ops.slicing import Slice, UnsliceLike
 from ..ops.special.bessel import BesselI, BesselIScaled
+from ..ops.special.complex_gammas import ComplexGamma
 from ..ops.special.error import InverseSlope
 from ..ops.special.gammas import PolyGamma
 from ..ops.special.scipy_functions import OfScipy
@@ -219,6 +220,7 @@ for _op_type in OP_TYPES.values():
     elif hasattr(jax.scipy.special, _name):
         KERNELS.override(_op_type)(_special)
 KERNELS.override(PolyGamma)(_scipy_on_host)
+KERNELS.override(ComplexGamma)(_scipy_on_host)  # JAX's loses digits beside poles
 
 
 def _inverse_slope(op: Any) -> Kernel:

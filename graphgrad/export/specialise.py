@@ -164,7 +164,10 @@ class Helpers:
                 raise Refused(f"its kernel calls {function.__name__}, which calls itself")
             self._open.add(key)
             self._held.append(bound)  # a key is of things that live
-            self._made[key] = specialised(unwrapped(function), bound, self)
+            try:
+                self._made[key] = specialised(unwrapped(function), bound, self)
+            finally:
+                self._open.remove(key)
         return self._made[key]
 
     def _key(self, function: Any, bound: Mapping[str, Any]) -> Any:
@@ -332,7 +335,9 @@ def _scope(function: FunctionType, tree: ast.FunctionDef, bound: Mapping[str, An
     if "__class__" in closure and "self" in bound:
         bound = {**bound, "super": partial(super, closure["__class__"], bound["self"])}
     moving = frozenset({*settings(tree.body), *_unbound(tree, bound)})
-    return KernelNames(dict(bound), moving, {**function.__globals__, **closure})
+    star = tree.args.vararg
+    each = {v.name: v for v in bound.get(star.arg, ()) if is_local(v)} if star else {}
+    return KernelNames({**each, **bound}, moving, {**function.__globals__, **closure})
 
 
 def _unbound(tree: ast.FunctionDef, bound: Mapping[str, Any]) -> set[str]:

@@ -408,6 +408,18 @@ class CallsExported(gg.Op):
         return xp.add(xp.add(a, b), xp.subtract(c, d))
 
 
+class StarredExported(gg.Op):
+    """Passes on all its inputs, however many these are, and reads some."""
+
+    def infer(self, *types):
+        """The type of the first."""
+        return (types[0],)
+
+    def kernel(self, xp, *xs):
+        """Starred, by position, and from the end."""
+        return xp.add(_scaled(xp, *xs), xs[0] - _times(xp, *xs[-2:]))
+
+
 def _scaled(xp, x, factor, offset=1.0, flip=False):
     """x times factor, and the offset twice."""
     y = xp.multiply(x, factor)
@@ -439,6 +451,14 @@ def test_functions_are_called_in_the_file_with_what_they_are_called_at_home(writ
     expected = x1 + x2 + (given * given[0] + 6.0) - (2.0 * given * given + 2.0)
     for found in (f(given), written(f)[0](given)):
         same(found, expected)
+
+
+def test_a_kernel_may_pass_on_all_its_inputs(written):
+    xs = [gg.placeholder((3,), name=f"x{i}") for i in range(3)]
+    f = gg.compile(xs, gg.extend.apply(StarredExported(), *xs), backend="numpy")
+    x, y, z = given = [np.array([1.0, -2.0, 4.0]) + i for i in range(3)]
+    for found in (f(*given), written(f)[0](*given)):
+        same(found, x * y + 2.0 * z + x - y * z)
 
 
 def test_what_needs_more_than_numpy_is_refused_by_name_and_nothing_is_written(tmp_path):

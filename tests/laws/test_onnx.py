@@ -30,7 +30,7 @@ DOUBLE = "BinCount NormalPoint NormalQuantile RandomBinomial RandomPoisson"
 NEED_LENGTHS = """
     AvgPoolGrad BandedRecurrence Cholesky CholeskyGrad Cofactors CofactorsGrad Conv2D
     Conv2DBackpropFilter Conv2DBackpropInput Convolve Coupling Det DiagonalGrad EigenvaluesH
-    Eigh FoldIn Inverse LeastSquares LexSort LogBandedRecurrence LuFactor MatrixExp OverGaps
+    Eigh FoldIn Inverse LeastSquares LexSort LogBandedRecurrence LuFactor MatrixExp
     MatrixExpDerivative MaxPool MaxPoolGrad MaxPoolGradGrad Permutation PseudoInverse Qr
     Quarter RandomBits RandomIntegers RandomNormal RandomPermutation RandomUniform SLogDet
     SingularValues Solve SolveTriangular Svd Unconvolve

@@ -186,7 +186,9 @@ def test_orders_that_cannot_be():
             special.jv(np.ones(3), np.ones(2))
 
 
-COMPLEX = np.array([1 + 1j, 2 - 1j, -3.3 + 0.2j, 0.5 + 30j, -20.5 - 3j, 0.01j])
+COMPLEX = np.array(
+    [1 + 1j, 2 - 1j, -3.3 + 0.2j, 0.5 + 30j, -20.5 - 3j, 0.01j, -2 + 1e-8j, -3 - 1e-5j, -1.3]
+)
 HOLOMORPHIC = {
     "gamma": (mp.gamma, lambda z: mp.gamma(z) * mp.psi(0, z)),
     "loggamma": (mp.loggamma, lambda z: mp.psi(0, z)),
@@ -249,12 +251,45 @@ def test_slopes_of_scaled_bessel_functions_lose_no_digits_anywhere(kind, dtype):
             np.testing.assert_allclose(found, want, rtol=tolerance, atol=1e-300, err_msg=str(v))
 
 
+@pytest.mark.parametrize("kind", SCALED)
+def test_slopes_of_scaled_bessel_functions_of_large_orders_do_not_cancel(kind):
+    """Around v**2 / (2 x) = 1, 10 and 25, where the neighbours of a function are nearly equal."""
+    points = [(v, v * v / (2 * t)) for v in (30.0, 94.25, 360.0) for t in (1.0, 9.9, 24.0)]
+    points.append((17.0, 30.0))  # less than twice the order
+    v, x = (np.array(column) for column in zip(*points, strict=True))
+    with gg.Graph():
+        t = gg.placeholder(x.shape)
+        dy = gg.gradients(getattr(special, SCALED[kind][2])(v, t), t)
+        found = gg.compile(t, [dy, gg.gradients(dy, t)])(x)
+    want = [[scaled_slope(kind, v, n, number) for v, number in points] for n in (1, 2)]
+    np.testing.assert_allclose(found, want, rtol=4e-12)
+
+
+def test_modified_bessel_functions_at_the_ends_are_their_limits():
+    with gg.Graph():
+        for name, v, x, want in [
+            ("kv", 2.5, np.inf, (0.0, 0.0)),
+            ("ive", 2.5, np.inf, (0.0, 0.0)),
+            ("kve", 2.5, np.inf, (0.0, 0.0)),
+            ("ive", 2.5, 1e200, (3.989422804014327e-101, -1.9947114020071635e-301)),
+            ("iv", 0.5, 1e-300, (7.978845608028654e-151, 3.989422804014327e149)),
+            ("iv", 1.5, 1e-130, (2.659615202676218e-196, 3.989422804014327e-66)),
+            ("iv", 2.5, np.nan, (np.nan, np.nan)),
+            ("iv", 20.5, 1e-300, (0.0, 0.0)),
+        ]:
+            t = gg.constant(np.full(2, x))
+            y = getattr(special, name)(v, t)
+            with np.errstate(all="ignore"):
+                found = gg.compile([], [y, gg.gradients(y, t)], backend="numpy")()
+            np.testing.assert_allclose(found, np.transpose([want, want]), 1e-13, err_msg=name)
+
+
 @functools.cache
 def scaled_slope(kind, v, n, x):
     """By the formula with neighbours in many digits, or the series in 1 / x."""
     x, v = mp.mpf(float(x)), mp.mpf(v)
     with mp.workdps(40):
-        if x > 1e4:
+        if x > max(1e4, v * v):
             total, term = mp.mpf(0), mp.sqrt(mp.pi / 2) if kind == "k" else 1 / mp.sqrt(2 * mp.pi)
             for k in range(12):
                 power = mp.rf(k + mp.mpf("0.5"), n) * (-1) ** n * x ** (-k - n - mp.mpf("0.5"))

@@ -80,6 +80,13 @@ class BesselI(BesselJ):
     whole = "i{:.0f}"
 
     @classmethod
+    def function(cls, v: Any, x: Any) -> Any:
+        """Also near 0, where SciPy's is 0 far too soon, but not its scaled one."""
+        y = super().function(v, x)
+        lost = (y == 0) & (x != 0)
+        return np.where(lost, need_scipy("ive").ive(v, x), y) if np.any(lost) else y
+
+    @classmethod
     def slope(cls, v: Any, x: Tensor) -> Tensor:
         return 0.5 * (iv(v - 1, x) + iv(v + 1, x))
 
@@ -187,7 +194,7 @@ def jv(v: TensorLike, x: TensorLike, /) -> Tensor:
 
     Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
 
-    Source: scipy.special.jv.
+    Source: scipy.special.jv, where about log10(abs(x)) digits of 16 are lost.
 
     >>> gg.evaluate(gg.special.jv(1.5, [0.5, 1.0])).round(4)
     array([0.0917, 0.2403])
@@ -211,7 +218,7 @@ def yv(v: TensorLike, x: TensorLike, /) -> Tensor:
 
     Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
 
-    Source: scipy.special.yv.
+    Source: scipy.special.yv, where about log10(x) digits of 16 are lost.
 
     >>> gg.evaluate(gg.special.yv(1.5, [0.5, 1.0])).round(4)
     array([-2.5215, -1.1025])
@@ -281,8 +288,8 @@ def ive(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), by its series
-        where that would cancel [DLMF 10.40.1]; 0 at 0 of even v. None by v.
+    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), by series where
+        that would cancel [DLMF 10.40.2, 10.40.6]; 0 at 0 of even v. None by v.
 
     Source: scipy.special.ive.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 
 from ..base import Any, Gradients, Node, Samples, Tensor, apply, np
 from .elementary import BERNOULLI, SHIFT
@@ -89,10 +90,12 @@ def _on_the_right(n: int, z: Any) -> Any:
 def _cotangent(n: int, z: Any) -> Any:
     """The derivative of order n > 0 of cot(pi z): csc(pi z)**2 times a polynomial in cot(pi z)."""
     angle = math.pi * (z - np.rint(z.real))
-    polynomial = np.polynomial.Polynomial([-1.0])
-    c = np.polynomial.Polynomial([0.0, 1.0])
+    factors = [-1.0]  # of the powers, from the lowest
     for _ in range(1, n):
-        polynomial = -2 * c * polynomial - (1 + c * c) * polynomial.deriv()
-    turns = np.exp(2j * np.where(angle.imag < 0, -angle, angle))  # of at most 1
-    cotangent = np.where(angle.imag < 0, -1, 1) * 1j * (turns + 1) / (turns - 1)
-    return math.pi**n * (-4 * turns / (turns - 1) ** 2) * polynomial(cotangent)
+        above = [0.0, *(-(k + 2) * p for k, p in enumerate(factors))]
+        below = [-k * p for k, p in enumerate(factors)][1:]
+        factors = [a + b for a, b in zip_longest(above, below, fillvalue=0.0)]
+    sign = np.where(angle.imag < 0, -1, 1)
+    turns, less = np.exp(2j * sign * angle), np.expm1(2j * sign * angle)  # of at most 1
+    cotangent = sign * 1j * (turns + 1) / less
+    return math.pi**n * (-4 * turns / less**2) * np.polyval(factors[::-1], cotangent)

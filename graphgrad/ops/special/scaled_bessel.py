@@ -10,23 +10,23 @@ from .scipy_functions import need_scipy
 
 __all__ = ["scaled_i", "scaled_k"]
 
-FAR = 25.0
-"""From here on, and from v**2 / 2 on, the series in 1 / x has all digits."""
-TERMS = 40
+FAR, REACH, TERMS = 25.0, 25.0, 100
+"""From FAR on, the series in 1 / x have all digits where v**2 / (2 x) is at most REACH."""
 
 
 def scaled_i(v: Any, x: Any, order: int) -> Any:
     """The derivative of an order of exp(-|x|) I_v(x), in float64.
 
     Each derivative is half the sum of the functions of the neighbouring orders less the function
-    [DLMF 10.29.1]. Where x is large these are nearly equal; there it is that of each term of the
-    series [DLMF 10.40.1]. That of an odd function is even, and the other way round.
+    [DLMF 10.29.1]. Where x is large these are nearly equal; there it follows from those of exp(x)
+    K_v(x) and of the product I_v(x) K_v(x), whose series do not cancel [DLMF 10.40.2, 10.40.6].
+    That of an odd function is even, and the other way round.
     """
     v, x = np.broadcast_arrays(np.asarray(v, np.float64), np.asarray(x, np.float64))
     size = np.abs(x)
     y = _by_neighbours(_ive, v, size, order, lambda y, less, more: 0.5 * (less + more) - y)
     y = _steepest(_ive, v, size, order, y, lambda y, less, more: 0.5 * less)
-    y = _with_series(v, size, order, y, -1.0, 1.0 / math.sqrt(2.0 * math.pi))
+    y = _far(_i_series, v, size, order, y, _is_far(v, size) & (size >= 2.0 * np.abs(v)))
     whole = v == np.rint(v)
     odd = np.where(whole, (v + order) % 2 == 1, False)
     y = np.where((x < 0) & odd, -y, np.where((x == 0) & odd, 0.0, y))
@@ -38,7 +38,7 @@ def scaled_k(v: Any, x: Any, order: int) -> Any:
     v, x = np.broadcast_arrays(np.asarray(v, np.float64), np.asarray(x, np.float64))
     y = _by_neighbours(_kve, v, x, order, lambda y, less, more: y - 0.5 * (less + more))
     y = _steepest(_kve, v, x, order, y, lambda y, less, more: -0.5 * (less + more))
-    return _with_series(v, x, order, y, 1.0, math.sqrt(0.5 * math.pi))
+    return _far(_k_series, v, x, order, y, _is_far(v, x))
 
 
 def _ive(v: Any, x: Any) -> Any:
@@ -67,21 +67,52 @@ def _steepest(function: Any, v: Any, x: Any, order: int, y: Any, step: Callable[
     return np.where(lost, _by_neighbours(function, v, x, order, step), y) if lost.any() else y
 
 
-def _with_series(v: Any, x: Any, order: int, y: Any, sign: float, factor: float) -> Any:
-    """y, but where x is large the derivative of factor * (the sum over k of sign**k * a_k(v) /
-    x**(k + 1/2))."""
-    far = (x >= FAR) & (x >= 0.5 * v * v) & np.isfinite(x)
+def _is_far(v: Any, x: Any) -> Any:
+    return (x >= FAR) & (2.0 * REACH * x >= v * v)
+
+
+def _far(series: Any, v: Any, x: Any, order: int, y: Any, far: Any) -> Any:
+    """y, but where x is far by a series of x**(order + 1/2) times it."""
     if not far.any():
         return y
-    v, x = v[far], x[far]
-    term: Any = np.full(x.shape, factor * (-1.0) ** order)
-    for j in range(order):
-        term = term * ((j + 0.5) / x)
+    v, x, y = v[far], x[far], np.array(y)
+    y[far] = series(v, x, order) * x ** -(order + 0.5)
+    return y
+
+
+def _k_series(v: Any, x: Any, order: int) -> Any:
+    """Of exp(x) K_v(x): the sum over k of a_k(v) / x**(k + 1/2), each term differentiated."""
+    term: Any = np.full(x.shape, math.sqrt(0.5 * math.pi) * _falling(-0.5, order))
     total = term
     for k in range(1, TERMS):
         grown = (k - 0.5 + order) / (k - 0.5)  # the derivatives of one more power
-        term = term * (sign * grown * (4.0 * v * v - (2 * k - 1) ** 2) / (8.0 * k)) / x
+        ratio = grown * (4.0 * v * v - (2 * k - 1) ** 2) / (8.0 * k) / x
+        term = np.where(k > 2.0 * x, 0.0, term * ratio)  # from there on it would grow
         total = total + term
-    y = np.array(y)
-    y[far] = total / np.sqrt(x)
-    return y
+    return total
+
+
+def _i_series(v: Any, x: Any, order: int) -> Any:
+    """Of exp(-x) I_v(x), whose product with exp(x) K_v(x) has these derivatives by Leibniz."""
+    k = [_k_series(v, x, n) for n in range(order + 1)]
+    i: list[Any] = []
+    for n in range(order + 1):
+        known = [math.comb(n, j) * i[j] * k[n - j] for j in range(n)]
+        i.append((_product_series(v, x, n) - sum(known)) / k[0])
+    return i[order]
+
+
+def _product_series(v: Any, x: Any, order: int) -> Any:
+    """x**(order + 1) times that of I_v(x) K_v(x), a series in 1 / x**2."""
+    term: Any = np.full(x.shape, 0.5)
+    total = term * _falling(-1.0, order)
+    for k in range(1, TERMS // 2):
+        ratio = (2 * k - 1) / (2.0 * k) * ((2 * k - 1) ** 2 - 4.0 * v * v) / (2.0 * x) / (2.0 * x)
+        term = np.where(k > x, 0.0, term * ratio)
+        total = total + term * _falling(-1.0 - 2 * k, order)
+    return total
+
+
+def _falling(power: float, order: int) -> float:
+    """The factor of a derivative of a power."""
+    return math.prod(power - j for j in range(order))
