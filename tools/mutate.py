@@ -3,7 +3,7 @@
 python tools/mutate.py --count 300 --seed 1 --jobs 2
 python tools/mutate.py --only differentiate/sweep.py   those of one file, or of a line: sweep.py:48
 python tools/mutate.py --again FILE                    those that an earlier run printed into FILE
-python tools/mutate.py --sources graphgrad/files --tests tests/files --marks "not (slow or browser or ci)"
+python tools/mutate.py --sources graphgrad/files --tests tests/files --marks "not slow and not ci"
 
 The last one takes minutes, since most of the time goes into running each test once: name the tests
 that cover the sources. A survivor of some of the tests may be killed by others: try it with all.
