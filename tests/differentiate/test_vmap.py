@@ -59,6 +59,10 @@ def positive(x):
     return gg.sum(x) > 0
 
 
+def in_a_region(x, y):
+    return marked(default_times(2.0), lambda: gg.gradients(gg.sum(y), x) * 1.0 + y)
+
+
 CHOICES = {
     "each its own": lambda x, w: gg.cond(positive(x), lambda: gg.sin(x) * w, lambda: x * x),
     "all the first": lambda x, w: gg.cond(w > 0, lambda: gg.sin(x) * w, lambda: x * x),
@@ -84,6 +88,9 @@ CHOICES = {
     ),
     "several results": lambda x, w: gg.concat(
         gg.cond(positive(x), lambda: [x * w, gg.exp(x)], lambda: [gg.exp(x), x]), 0
+    ),
+    "a gradient of a choice in a region": lambda x, w: in_a_region(
+        x, gg.cond(positive(x), lambda: gg.sin(x) * w, lambda: x**3)
     ),
     "a result that all examples share": lambda x, w: gg.add(
         *gg.cond(w > 0, lambda: [x * w, w * np.ones(3)], lambda: [x, np.ones(3)])
@@ -363,6 +370,9 @@ SHARED_SITES = {
     ),
     "in a choice": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w)
+    ),
+    "in a choice, which is linear": lambda x, w: (
+        x * gg.cond(w > 0, lambda: marked(default_times(2.0), lambda: gg.exp(w)), lambda: w)
     ),
     "in a choice, reads the example": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w)
