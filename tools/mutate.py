@@ -3,6 +3,10 @@
 python tools/mutate.py --count 300 --seed 1 --jobs 2
 python tools/mutate.py --only differentiate/sweep.py   those of one file, or of a line: sweep.py:48
 python tools/mutate.py --again FILE                    those that an earlier run printed into FILE
+python tools/mutate.py --sources graphgrad/files --tests tests/files --marks "not slow and not ci"
+
+The last one takes minutes, since most of the time goes into running each test once: name the tests
+that cover the sources. A survivor of some of the tests may be killed by others: try it with all.
 
 Nothing is written to the checkout. The tests are collected once, by one process, which then runs
 each test once to see which lines it executes and how long it takes. A mutant is a fork of that
@@ -32,7 +36,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import chain, pairwise
+from itertools import pairwise
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -42,12 +46,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [f"graphgrad/{name}" for name in ("differentiate", "regions", "ir", "lower")]
+SOURCES += ["graphgrad/optimise", "graphgrad/files"]
 TESTS = [f"tests/{name}" for name in ("differentiate", "regions", "ir", "lower", "rules")]
+TESTS += [f"tests/{name}" for name in ("optimise", "files", "survival", "fuzz")]
 TESTS += [f"tests/execute/test_{name}.py" for name in ("planned", "numpy_backend", "arena")]
 TESTS += [f"tests/execute/test_{name}.py" for name in ("jax_processes", "jax_state")]
 TESTS += ["tests/laws/test_vmap.py", "tests/onnx_models/test_load.py", "tests/ops/test_bfloat16.py"]
-TESTS += ["tests/files/test_checkpoints.py", "tests/inspect/test_summary.py"]
-TESTS += ["tests/test_compile.py"]
+TESTS += ["tests/laws/test_backends.py", "tests/commands/test_files.py"]
+TESTS += ["tests/execute/test_compiled_loops.py"]
+TESTS += ["tests/inspect/test_summary.py", "tests/test_compile.py"]
 MEMORY = 4 << 30  # bytes that a mutant may take beyond what is there
 
 # --- what is changed -----------------------------------------------------------------------------
@@ -139,6 +146,12 @@ def _beside(new: ast.AST, old: ast.AST) -> ast.AST:
     if isinstance(new, ast.stmt) and isinstance(old, ast.stmt):
         return ast.If(yes, [new], [old])
     return new
+
+
+def files_of(sources: Iterable[str]) -> list[Path]:
+    """The files that are meant: those named, and those in a folder however deep."""
+    roots = [Path(s) for s in sources]
+    return sorted(p for root in roots for p in ([root] if root.is_file() else root.rglob("*.py")))
 
 
 def mutants_of(path: str, text: str) -> list[Mutant]:
@@ -357,7 +370,7 @@ class Watch:
     """Which lines of the sources are executed."""
 
     def __init__(self, sources: Iterable[str]) -> None:
-        self.folders = tuple(os.path.abspath(s) + os.sep for s in sources)
+        self.files = {str(p.absolute()) for p in files_of(sources)}
         self.lines: Lines = set()
         self._mine: dict[CodeType, int] = {}
 
@@ -376,7 +389,7 @@ class Watch:
         code = frame.f_code
         calls = self._mine.get(code)
         if calls is None:
-            calls = 0 if code.co_filename.startswith(self.folders) else -1
+            calls = 0 if code.co_filename in self.files else -1
         if calls < 0 or calls > 200:  # what it does it has shown
             self._mine[code] = calls
             return None
@@ -446,7 +459,7 @@ def seen_by(tests: Tests, names: Sequence[str], sources: Sequence[str]) -> dict[
 def map_of(tests: Tests, sources: Sequence[str], jobs: int, kept: Path) -> dict[str, Seen]:
     """What every test executes; what the file `kept` knows of the same sources is not run again."""
     digest = sha256()
-    for path in chain.from_iterable(sorted(Path(s).glob("*.py")) for s in sources):
+    for path in files_of(sources):
         digest.update(path.read_bytes())
     known: dict[str, Seen] = {}
     if kept.exists():
@@ -570,7 +583,7 @@ def tried(
 
 def hunt(tests: Tests, options: argparse.Namespace) -> None:
     """Try the mutants that are asked for, and print what there is to know of them."""
-    files = sorted(p for s in options.sources for p in Path(s).glob("*.py"))
+    files = files_of(options.sources)
     every = [m for p in files for m in mutants_of(str(p), p.read_text())]
     if options.again:
         lines = Path(options.again).read_text()
@@ -612,8 +625,9 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--verbose", action="store_true", help="print the killed ones too")
     parser.add_argument("--patience", type=float, default=30.0, help="seconds before it hangs")
     parser.add_argument("--root", default=str(ROOT), help="where sources and tests are")
-    parser.add_argument("--sources", nargs="+", default=SOURCES, help="folders to change")
-    parser.add_argument("--tests", nargs="+", default=TESTS, help="folders of tests")
+    parser.add_argument("--sources", nargs="+", default=SOURCES, help="files or folders to change")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="files or folders of tests")
+    parser.add_argument("--marks", default="not slow and not browser", help="-m of pytest")
     kept = Path(tempfile.gettempdir()) / "graphgrad-mutants.pickle"
     parser.add_argument("--map", default=str(kept), help="where it is kept what tests execute")
     return parser.parse_args()
@@ -627,7 +641,7 @@ def main() -> int:
     sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
-        chosen = ["-o", "addopts=", "-m", "not slow and not browser", "-p", "no:cacheprovider"]
+        chosen = ["-o", "addopts=", "-m", options.marks, "-p", "no:cacheprovider"]
         chosen += ["-p", "no:terminal", "-p", "no:xdist", "-s", *options.tests]
         at_import = Watch(options.sources).start()
         plugin = Tests(lambda tests: hunt(tests, options), at_import)

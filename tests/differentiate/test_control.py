@@ -234,14 +234,15 @@ def test_S15_S27_a_rule_that_cannot_be_called_once_is_an_error_under_vmap(how, c
 
 
 @pytest.mark.parametrize("chosen", ["all", "each"])
-def test_S15_S27_the_same_where_a_branch_under_vmap_differentiates_the_choice(chosen):
+@pytest.mark.parametrize("put", [gg.override_gradient, lambda r: gg.gradient_override_map({"Exp": r})])
+def test_S15_S27_the_same_where_a_branch_under_vmap_differentiates_the_choice(chosen, put):
     """The bodies are copied there, and the copies are batched apart from the others."""
     x, p = gg.placeholder((2,)), gg.placeholder((2,), "bool")
 
     def second(rule):
         def one(v, q):
             def f():
-                with gg.override_gradient(rule):
+                with put(rule):
                     return gg.exp(v)
 
             y = gg.cond(q, f, lambda: v)

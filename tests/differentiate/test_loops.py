@@ -700,6 +700,37 @@ def test_S01_a_rule_may_lead_from_one_carry_to_another(how):
     assert (da, db, dx.tolist()) == (0, 1, [1, 0, 1])
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["read later", "read before it is made"])
+def test_S01_a_rule_may_lead_to_what_no_output_of_the_loop_depends_on(late):
+    """A region reads sin(b) for nobody: its rule gives that the gradient of what leaves the region."""
+    x, first = gg.constant([1.0, 2.0]), [gg.constant(0.5), gg.constant(0.25)]
+
+    def run(carry, row):
+        a, b = carry
+        nodes = [] if late else [gg.sin(b)]
+        p = a * 2.0
+        if late:
+            nodes.append(gg.sin(b))
+        q = nodes[0] * 3.0
+        both = gg.select.nodes(p.node, q.node).together()
+        p.graph.mark(both, lambda site, dy: {a: gg.NO_GRAD, nodes[0]: dy}, outputs=[p])
+        return (p + row, b), None
+
+    for loop in (gg.scan, unrolled):
+        last = loop(run, tuple(first), x)[0][0]
+        assert values(gg.gradients(last, first, unconnected="zero")) == [0.0, np.cos(0.25)]
+
+
+def test_a_loop_backward_of_known_length_reads_no_row_that_it_does_not_need():
+    x = gg.placeholder((4, 3))
+    last, _ = gg.scan(lambda s, row: (s * 2.0, gg.sin(row)), gg.constant([1.0, 2.0, 3.0]), x)
+    h = last.node.inputs[0]
+    dh = gg.gradients(gg.sum(last), h)
+    (backward,) = [n for n in dh.graph.nodes if n.type == "Scan" and n is not last.node]
+    assert (backward.op.length, len(backward.inputs)) == (4, 1)
+    assert values(dh).tolist() == [16.0] * 3
+
+
 def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
     """It gives ones, whatever it is given."""
 

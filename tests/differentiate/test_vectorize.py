@@ -39,6 +39,26 @@ def several(found):
     return list(found) if isinstance(found, tuple | list) else [found]
 
 
+def test_without_a_signature_a_function_is_given_numbers():
+    shapes = []
+
+    def fn(a, b):
+        shapes.append((a.shape, b.shape))
+        return a * b
+
+    gg.vectorize(fn)(np.ones((2, 1)), np.ones(3))
+    assert shapes == [((), ())]
+
+
+def test_an_axis_in_front_is_replaced_by_those_of_what_the_function_makes():
+    x = RNG.normal(size=(3, 2, 4))
+    for fn in (lambda p, v: p.outer(v, v), lambda p, v: p.sum(v), lambda p, v: v[1:]):
+        for axis in range(3):
+            found = gg.evaluate(gg.apply_along_axis(lambda v, f=fn: f(gg, v), axis, x))
+            wanted = np.apply_along_axis(lambda v, f=fn: f(np, v), axis, x)
+            np.testing.assert_allclose(found, wanted)
+
+
 def test_a_rule_is_that_of_one_example_and_other_arguments_are_handed_on():
     @gg.register_gradient("test_vectorize_unit")
     def unit(site, dy):

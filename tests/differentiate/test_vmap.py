@@ -60,6 +60,10 @@ def positive(x):
     return gg.sum(x) > 0
 
 
+def in_a_region(x, y):
+    return marked(default_times(2.0), lambda: gg.gradients(gg.sum(y), x) * 1.0 + y)
+
+
 CHOICES = {
     "each its own": lambda x, w: gg.cond(positive(x), lambda: gg.sin(x) * w, lambda: x * x),
     "all the first": lambda x, w: gg.cond(w > 0, lambda: gg.sin(x) * w, lambda: x * x),
@@ -85,6 +89,12 @@ CHOICES = {
     ),
     "several results": lambda x, w: gg.concat(
         gg.cond(positive(x), lambda: [x * w, gg.exp(x)], lambda: [gg.exp(x), x]), 0
+    ),
+    "a gradient of a choice in a region": lambda x, w: in_a_region(
+        x, gg.cond(positive(x), lambda: gg.sin(x) * w, lambda: x**3)
+    ),
+    "a result that all examples share": lambda x, w: gg.add(
+        *gg.cond(w > 0, lambda: [x * w, w * np.ones(3)], lambda: [x, np.ones(3)])
     ),
     "random numbers": lambda x, w: gg.cond(
         positive(x), lambda: x * gg.random.uniform((3,), seed=3), lambda: w * x
@@ -143,21 +153,23 @@ def test_S27_where_lengths_are_known_only_when_run():
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-def test_branches_of_different_shapes_are_an_error():
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_branches_of_different_shapes_are_an_error(dtype):
     def f(x, a, b):
-        return gg.cond(x > 0, lambda: a * x, lambda: b * x)
+        y = x if dtype == "float64" else 2  # all examples share what the branches return
+        return gg.cond(x > 0, lambda: a * y, lambda: b * y)
 
     with gg.Graph():
         xs = gg.placeholder((2,))
         with pytest.raises(gg.ShapeError, match="equal shapes") as error:
-            gg.vmap(f, (0, None, None))(xs, np.ones(3), np.ones(1))
+            gg.vmap(f, (0, None, None))(xs, np.ones(3, dtype), np.ones(1, dtype))
         assert "test_vmap.py" in str(error.value)
-        a, b = gg.placeholder((None,)), gg.placeholder((None,))
+        a, b = gg.placeholder((None,), dtype), gg.placeholder((None,), dtype)
         ys = gg.vmap(f, (0, None, None))(xs, a, b)
-        fed = {xs: np.ones(2), a: np.ones(3)}
-        assert gg.evaluate(ys, fed | {b: np.ones(3)}).shape == (2, 3)
+        fed = {xs: np.ones(2), a: np.ones(3, dtype)}
+        assert gg.evaluate(ys, fed | {b: np.ones(3, dtype)}).shape == (2, 3)
         with pytest.raises(gg.ExecutionError, match="branches of Cond"):
-            gg.evaluate(ys, fed | {b: np.ones(1)})
+            gg.evaluate(ys, fed | {b: np.ones(1, dtype)})
 
 
 @pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
@@ -181,6 +193,8 @@ def test_what_may_have_effects_is_not_run_for_those_who_do_not_choose_it():
             with pytest.raises(gg.GraphError, match="PyFunction, which may have effects") as error:
                 gg.vmap(lambda x, b=branch: gg.cond(x > 0, lambda: b(x), lambda: x))(xs)
             assert str(error.value).count("test_vmap.py") == 2
+            with pytest.raises(gg.GraphError, match="end at different runs of While.*PyFunction"):
+                gg.vmap(lambda x, b=branch: gg.while_loop(lambda s: s < 9, b, x))(xs)
         chosen = gg.placeholder((), "bool")
         ys = gg.vmap(lambda x: gg.cond(chosen, lambda: f(x), lambda: 2.0 * x))(xs)
         assert list(gg.evaluate(ys, {xs: X[0], chosen: False})) == list(2 * X[0])
@@ -358,6 +372,18 @@ SHARED_SITES = {
     "in a choice": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w)
     ),
+    "in a choice, which is linear": lambda x, w: (
+        x * gg.cond(w > 0, lambda: marked(default_times(2.0), lambda: gg.exp(w)), lambda: w)
+    ),
+    "in a choice, reads the example": lambda x, w: (
+        x * gg.cond(w > 0, lambda: marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w)
+    ),
+    "in a choice for each, reads the example": lambda x, w: x * gg.cond(
+        x > 0, lambda: x * marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w
+    ),
+    "in a loop, reads the example": lambda x, w: gg.scan(
+        lambda s, _: (s * marked(lambda site, dy: dy * x, lambda: gg.exp(w)), None), x, length=2
+    )[0],
     "reads a choice that is made for each": lambda x, w: (
         x * times_a_choice(w, gg.cond(w > 0, lambda: marked(squared, lambda: gg.exp(w)), lambda: w))
     ),
@@ -757,6 +783,28 @@ def test_S27_a_rules_own_jvp_works_per_example():
     np.testing.assert_allclose(a, b)
     np.testing.assert_allclose(a[:, 0], 1.0 / np.linalg.norm(np.exp(X) * W, axis=1))
     np.testing.assert_allclose(c, d)
+
+
+def test_S27_a_rules_own_jvp_reads_the_example_where_all_share_the_site():
+    def f(x, w):
+        rule = gg.Rule(lambda site, dy: dy, "plain", jvp=lambda site, dw: dw * x)
+        return x * marked(rule, lambda: gg.exp(w))
+
+    with gg.Graph():
+        xs, w = gg.constant(X[0]), gg.constant(W)
+        tangents = [gg.jvp(over(f, xs, w), w) for over in (batch, one_by_one)]
+        for tangent in gg.evaluate(tangents):
+            np.testing.assert_allclose(tangent, X[0] ** 2)
+
+
+def test_what_all_examples_share_is_built_as_it_stands():
+    with gg.Graph() as graph:
+        w = gg.placeholder(())
+        with gg.gradient_override_map({"Exp": lambda site, dy: 2.0 * dy}):
+            gg.vmap(lambda x: x * gg.exp(w))(gg.placeholder((3,)))
+        (node,) = [n for n in graph.nodes if n.type == "Exp"]
+    assert node.stamp is not None
+    assert node.region is None
 
 
 def test_S27_what_is_recomputed_is_recomputed_for_the_batch():

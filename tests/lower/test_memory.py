@@ -147,6 +147,13 @@ def test_nothing_takes_no_room():
     assert packed([(0, 0, 5)])[1] == 0
 
 
+def test_a_value_without_elements_takes_no_room():
+    with gg.Graph():
+        x = gg.placeholder((0, 3))
+        program = gg.Program([x], [gg.sum(gg.sin(gg.exp(x) * x))])
+    assert NumpyBackend().plan(program).arena == 0
+
+
 def lodging(rows, end=100):
     """Buffers of (size in units, first, last, fresh) in their order, after they sought hosts."""
     buffers = [Buffer(LODGED * size, *row) for size, *row in rows]

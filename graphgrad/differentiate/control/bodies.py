@@ -40,21 +40,13 @@ class Here(Plain):
         return region
 
 
-def here(programs: Sequence[Program]) -> list[Program]:
-    """The programs, in bodies of the graph in which nodes are being built now."""
-    graph = current().graph
-    copies: dict[BodyGraph, Any] = {}
-    found = []
-    for program in programs:
-        body = body_of(program)
-        if body.outer is graph:
-            found.append(program)
-            continue
-        if body not in copies:
-            copies[body] = _copied(body)
-        move = copies[body].tensor
-        found.append(Program(map(move, program.inputs), map(move, program.outputs)))
-    return found
+def here(program: Program) -> Program:
+    """The program, in a body of the graph in which nodes are being built now."""
+    body = body_of(program)
+    if body.outer is current().graph:
+        return program
+    move = _copied(body).tensor
+    return Program(map(move, program.inputs), map(move, program.outputs))
 
 
 def _copied(body: BodyGraph) -> Any:

@@ -20,7 +20,7 @@ def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
     """One gradient for each input of the choice: none for the bool, of captures by branch."""
     pred, *captured = node.inputs
     wanted = [i for i, x in enumerate(captured) if x.type.differentiable and wants(x)]
-    programs = here(op.programs)
+    programs = [here(program) for program in op.programs]
     branches = [
         _branch(program, reads, wanted, dys)
         for program, reads in zip(programs, op.reads, strict=True)

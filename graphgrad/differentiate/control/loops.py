@@ -66,7 +66,7 @@ class OneRun(NamedTuple):
 
 def scan_vjp(op: Scan, node: Node, *dys: Tensor | None) -> Gradients:
     """One gradient for each input: of the first carries, the stacked tensors and the constants."""
-    (program,) = here(op.programs)
+    program = here(*op.programs)
     taken, slices, read = op.parts(program.inputs)
     _, stacked, constants = op.parts(node.inputs)
     c, end = op.carries, len(program.outputs)
@@ -86,7 +86,7 @@ def scan_vjp(op: Scan, node: Node, *dys: Tensor | None) -> Gradients:
 
 def while_vjp(op: While, node: Node, *dys: Tensor | None) -> Gradients:
     """One gradient for each input: of the first carries and the constants."""
-    _, program = here(op.programs)
+    program = here(op.programs[1])
     c, active = op.carries, None
     if op.max_trips is not None:
         active = less(constant(np.arange(op.max_trips)), node.outputs[-1])
