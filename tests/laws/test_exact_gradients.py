@@ -40,6 +40,10 @@ UNPROVEN = {
     "the second derivative loses digits around 1": "Spence",
     "of integrals and series, to 2e-9 or better": "GammaInc GammaIncC GammaIncInv GammaIncCInv "
     "BetaInc BetaIncInv OwensT",
+    "of orders that are tensors, which have points of their own": "BesselIOfOrders BesselJOfOrders "
+    "BesselIScaledOfOrders BesselKOfOrders BesselKScaledOfOrders BesselYOfOrders ExpNOfOrders "
+    "Hyp1F1OfOrders Hyp2F1OfOrders PolyGammaDifference PolyGammaOfOrders ZetaOfOrders",
+    "of complex numbers": "ComplexErf ComplexErfc ComplexGamma ComplexLogGamma ComplexPolyGamma",
 }
 """Whose derivatives are not held to the law, and why: they lose more than it allows somewhere.
 tests/ops/test_special_functions.py tries them."""
