@@ -234,7 +234,9 @@ def test_S15_S27_a_rule_that_cannot_be_called_once_is_an_error_under_vmap(how, c
 
 
 @pytest.mark.parametrize("chosen", ["all", "each"])
-@pytest.mark.parametrize("put", [gg.override_gradient, lambda r: gg.gradient_override_map({"Exp": r})])
+@pytest.mark.parametrize(
+    "put", [gg.override_gradient, lambda r: gg.gradient_override_map({"Exp": r})]
+)
 def test_S15_S27_the_same_where_a_branch_under_vmap_differentiates_the_choice(chosen, put):
     """The bodies are copied there, and the copies are batched apart from the others."""
     x, p = gg.placeholder((2,)), gg.placeholder((2,), "bool")

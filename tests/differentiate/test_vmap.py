@@ -192,7 +192,7 @@ def test_what_may_have_effects_is_not_run_for_those_who_do_not_choose_it():
             with pytest.raises(gg.GraphError, match="PyFunction, which may have effects") as error:
                 gg.vmap(lambda x, b=branch: gg.cond(x > 0, lambda: b(x), lambda: x))(xs)
             assert str(error.value).count("test_vmap.py") == 2
-            with pytest.raises(gg.GraphError, match="end at different runs of While.*PyFunction"):
+            with pytest.raises(gg.GraphError, match=r"end at different runs of While.*PyFunction"):
                 gg.vmap(lambda x, b=branch: gg.while_loop(lambda s: s < 9, b, x))(xs)
         chosen = gg.placeholder((), "bool")
         ys = gg.vmap(lambda x: gg.cond(chosen, lambda: f(x), lambda: 2.0 * x))(xs)
@@ -377,8 +377,9 @@ SHARED_SITES = {
     "in a choice, reads the example": lambda x, w: (
         x * gg.cond(w > 0, lambda: marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w)
     ),
-    "in a choice for each, reads the example": lambda x, w: x * gg.cond(
-        x > 0, lambda: x * marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w
+    "in a choice for each, reads the example": lambda x, w: (
+        x
+        * gg.cond(x > 0, lambda: x * marked(lambda site, dy: dy * x, lambda: gg.exp(w)), lambda: w)
     ),
     "in a loop, reads the example": lambda x, w: gg.scan(
         lambda s, _: (s * marked(lambda site, dy: dy * x, lambda: gg.exp(w)), None), x, length=2

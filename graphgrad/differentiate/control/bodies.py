@@ -7,7 +7,6 @@ trace of a rule, a branch), it is that of a copy of the bodies there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...ir.build import adopted
