@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.regions.index import bodies_of
 
 from ..each import each
 
@@ -386,6 +387,24 @@ def test_S41_a_trace_draws_anew_for_each_call_and_never_as_its_graph():
                 found += [before]
             values = gg.evaluate(found, feeds)
         assert len({round(float(v), 12) for v in values}) == len(values), way
+
+
+def test_S41_an_import_renumbers_once_what_a_choice_and_its_gradient_draw():
+    with gg.Graph() as home:
+        x = gg.placeholder((), name="x")
+        y = gg.cond(x > 0, lambda: x * gg.random.normal(()), lambda: x) * gg.random.normal(())
+        gg.gradients(y, x)
+    with gg.Graph() as new:
+        gg.random.normal(())
+        gg.import_graph(home)
+
+    def numbers(graph):
+        nodes = [n for g in bodies_of(graph) for n in g.nodes]
+        return sorted({n.op.number for n in nodes if n.type == "RandomKey"})
+
+    (inside, outside), (first, *there) = numbers(home), numbers(new)
+    assert there == [there[0], there[0] + outside - inside]
+    assert first < there[0]
 
 
 def test_S41_what_an_import_draws_in_a_loop_is_an_error_that_names_the_draw():

@@ -198,6 +198,24 @@ def test_S04_an_edit_that_cannot_count_is_an_error_that_names_the_outer_rule(jou
         asked(y, x)
 
 
+def test_S04_at_home_an_equal_name_is_the_same_mark_and_the_rule_of_another_region_is_not():
+    with gg.Graph() as home:
+        x, one = gg.placeholder((3,), name="x"), gg.constant(1.0)
+        with gg.override_gradient(lambda s, dy: [one * dx for dx in by_gradients(s, dy)]):
+            with gg.override_gradient("edited/inner"):
+                y = gg.sin(x)
+            with gg.override_gradient(lambda s, dy: 5.0 * one * dy):
+                y = gg.sin(y)
+            y = y * 1.0
+    x, y = travelled(home, x, y, "copy")
+    _, first, second = x.graph.regions
+    x.graph.mark(first, "".join(["edited", "/inner"]), replace=True)
+    assert asked(y, x) == 15
+    x.graph.mark(first, second.rule, replace=True)
+    with pytest.raises(gg.RegionError, match="are others than those that were carried here"):
+        asked(y, x)
+
+
 def test_S04_a_shared_input_of_a_batched_region_needs_the_marks_it_was_batched_with():
     """The partial of what examples share is one for each of them: the home gives it."""
     with gg.Graph() as g:

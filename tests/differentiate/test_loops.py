@@ -702,7 +702,7 @@ def test_S01_a_rule_may_lead_from_one_carry_to_another(how):
 
 @pytest.mark.parametrize("late", [False, True], ids=["read later", "read before it is made"])
 def test_S01_a_rule_may_lead_to_what_no_output_of_the_loop_depends_on(late):
-    """A region reads sin(b) for nobody: its rule gives that the gradient of what leaves it."""
+    """The region reads sin(b) for nobody, and its rule gives that all the gradient."""
     x, first = gg.constant([1.0, 2.0]), [gg.constant(0.5), gg.constant(0.25)]
 
     def run(carry, row):

@@ -58,15 +58,60 @@ def test_S32_a_late_name_that_nobody_registered_stays_a_name():
 
 def test_S32_a_late_name_inside_a_region_that_asks_for_its_default():
     with gg.Graph() as g:
-        x = gg.placeholder(())
-        with gg.override_gradient(lambda site, dy: [2.0 * dx for dx in site.default(dy)]):
+        x, n = gg.placeholder(()), gg.placeholder((), "int64")
+        with gg.override_gradient(lambda site, dy: [2.0 * site.default(dy)[0], gg.NO_GRAD]):
             with gg.override_gradient("stored/later", late=True):
                 y = gg.sin(x)
-            y = y * 1.0
+            y = y * gg.cast(n, "float64")
+    new = pickle.loads(pickle.dumps(g))
+    x, y, n = there(new, x, y, n)
+    with new, gg.temporary_gradient("stored/later", lambda site, dy: 5.0 * dy):
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.0, n: 3}) == 30.0
+
+
+def test_S32_what_was_stored_of_reverse_mode_says_that_forward_mode_needs_its_home():
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(
+            lambda s, dy: gg.cond(gg.sum(s.inputs[0]) < 9, lambda: s.default(dy)[0], lambda: dy)
+        ):
+            own = gg.Rule(lambda s, dy: 3.0 * dy, "own", jvp=lambda s, dx: 3.0 * dx)
+            with gg.override_gradient(own):
+                y = gg.sin(x)
+            y = y * 2.0
     new = pickle.loads(pickle.dumps(g))
     x, y = there(new, x, y)
-    with new, gg.temporary_gradient("stored/later", lambda site, dy: 5.0 * dy):
-        assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 10.0
+    with new:
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 6.0
+        with pytest.raises(gg.GradientError, match="was stored for reverse mode"):
+            gg.jvp(y, x)
+
+
+def test_S32_a_rule_that_opens_itself_and_one_that_reads_its_home():
+    def rule(site, dy):
+        with gg.override_gradient(lambda s, d: d * k):
+            half = gg.sin(dy)
+        with gg.override_gradient(rule):
+            other = gg.exp(0.5 * dy)
+        return half + other + site.outputs[0]
+
+    def asked(x, y):
+        found = [y]
+        for _ in range(3):
+            found.append(gg.gradients(found[-1], x))
+        return gg.evaluate(found, {x: 0.3})
+
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        k = gg.cos(x)
+        with gg.override_gradient(rule):
+            y = gg.exp(x)
+        y = y * x
+    new = pickle.loads(pickle.dumps(g))
+    with g:
+        expected = asked(x, y)
+    with new:
+        np.testing.assert_allclose(asked(*there(new, x, y)), expected)
 
 
 def branching(site, da, db):

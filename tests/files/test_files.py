@@ -390,6 +390,15 @@ def test_S32_a_rule_that_differentiates_marks_inside_knows_them_there(tmp_path):
     first = through(tmp_path / "a.gg", graph).graph
     second = through(tmp_path / "b.gg", first).graph
     assert (tmp_path / "a.gg").read_bytes() == (tmp_path / "b.gg").read_bytes()
+    with gg.Graph() as third:
+        with gg.override_gradient(lambda site, dy: dy):
+            gg.sin(gg.placeholder((), name="before"))
+        gg.import_graph(first)
+    fourth = through(tmp_path / "c.gg", third).graph
+    for there in (third, fourth):
+        with there:
+            y, x = there.tensor("y"), there.tensor("x")
+            assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 30.0
     for there in (first, second):
         with there:
             y, x = there.tensor("y"), there.tensor("x")

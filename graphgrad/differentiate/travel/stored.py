@@ -178,10 +178,6 @@ class StoredRule:
         """Whether it reads more of its home than the inputs and outputs of its site."""
         return any(isinstance(t, StoredTrace) and t.at_home_only for t in self.traces.values())
 
-    @property
-    def __name__(self) -> str:
-        return self.name
-
     def held(self, home: Graph) -> list[Node]:
         """The nodes of its home that it reads, beyond the inputs and outputs of its site."""
         found: list[Ref] = []

@@ -393,7 +393,7 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
         for node, twin in zip(old.nodes, made.nodes, strict=True):
             for program, moved in zip(node.op.bodies, twin.op.bodies, strict=True):
                 body: Any = program.outputs[0].graph
-                if body in copies and copies[body].outer is None:
+                if body in copies:
                     copies[body].outer = copies.get(old)
                 if body not in known:
                     known.add(body)
