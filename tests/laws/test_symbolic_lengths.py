@@ -78,7 +78,8 @@ def test_a_type_of_ops_exports_with_a_length_that_is_not_known(cases, tmp_path):
                 assert op.type not in (HOST + LENGTHS).split()
                 return
     if "cannot call the host" in why:
-        assert op.type in HOST.split()
+        complex_or_of_orders = op.type.startswith("Complex") or op.type.endswith("OfOrders")
+        assert op.type in HOST.split() or complex_or_of_orders
     elif why != "it needs known lengths":
         assert op.type in LENGTHS.split(), why
 
