@@ -18,8 +18,8 @@ pytest.importorskip("flatbuffers")
 HOST = """
     BesselJ BesselK BesselKScaled BesselY Beta BetaInc BetaIncInv BetaLn Binomial BoxCox BoxCox1p
     Dawson ErfcInv ErfcInvSlope Erfcx Exp1 ExpIntegral ExpN Faddeeva Fresnel GammaInc GammaIncC
-    GammaIncCInv GammaIncInv Hyp1F1 Hyp2F1 KlDivergence OwensT Pochhammer PolyGamma RelativeEntropy
-    SineIntegral Zeta
+    GammaIncCInv GammaIncInv Hyp1F1 Hyp2F1 KlDivergence OwensT Pochhammer PolyGamma
+    PolyGammaDifference RelativeEntropy SineIntegral Zeta
 """
 """Functions of SciPy that JAX lacks, or has otherwise: they are called on the host."""
 LENGTHS = "BroadcastTo Convolve Squeeze Unslice"
