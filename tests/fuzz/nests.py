@@ -216,14 +216,11 @@ CLOSED = ("closure", "inner")
 BY_ELEMENTS = ("twice", "exact", "entry")
 
 
-def rule_of(
-    kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False, declared: bool = False
-) -> Any:
+def rule_of(kind: str, w: Any, closed: Sequence[Any] = (), forward: bool = False) -> Any:
     """A rule that treats all inputs alike, of graphgrad or of the tape.
 
     closed   what it closes over, maybe known only later
     forward  it may be asked for a jvp, so that a draw must not be named by the gradients
-    declared  its site has declared inputs: each counts as reaching every output (S21)
     """
     default = tape.Default if w is TAPE else gg.DEFAULT
     nothing = None if w is TAPE else gg.NO_GRAD
@@ -255,7 +252,7 @@ def rule_of(
             }
             u = draw() if kind == "drawn default" else None
             dxs = list(site.default(*dys))
-            if (declared or kind == "drawn default") and w is TAPE:  # nothing flows: a zero
+            if kind == "drawn default" and w is TAPE:  # nothing flows: a zero
                 dxs = [tape.zeros(x) if d is None and f else d
                        for d, x, f in zip(dxs, site.inputs, floats, strict=True)]  # fmt: skip
             return [nothing if absent(d) else changes[kind](d) for d in dxs]
@@ -1088,7 +1085,7 @@ class OnTape(World):
         (body,) = s.bodies
         names = sorted(free(body))
         closed = [env[s.how["closed"]]]
-        rule = rule_of(s.how["rule"], TAPE, closed, self.forward, s.how["declared"])
+        rule = rule_of(s.how["rule"], TAPE, closed, self.forward)
         if "name" in s.how:
             self.names.setdefault(s.how["name"], rule)
             rule = self.named(s.how["name"])
@@ -1101,7 +1098,7 @@ class OnTape(World):
                 closed[0] = ys[body.results.index(s.how["inner"])]
             return ys
 
-        step = tape.site(inside, unique, rule, s.how["through"])
+        step = tape.site(inside, unique, rule, s.how["through"], s.how["declared"])
         step.key = s.how.get("name")
         self.sites.append(step)
         return [tape.identity(y) for y in step.outs]

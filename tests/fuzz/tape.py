@@ -241,9 +241,16 @@ class Site:
 
 
 def site(
-    inside: Callable[..., list[Value]], ins: Sequence[Value], rule: Any, through: bool = False
+    inside: Callable[..., list[Value]],
+    ins: Sequence[Value],
+    rule: Any,
+    through: bool = False,
+    declared: bool = False,
 ) -> Step:
-    """An inside as one step with a rule: rule(site, *dys) as in graphgrad."""
+    """An inside as one step with a rule: rule(site, *dys) as in graphgrad.
+
+    declared  the inputs are declared: each counts as reaching every output (S21)
+    """
     hidden = [identity(x) for x in ins]
     made = [identity(y) for y in inside(*hidden)]
 
@@ -252,7 +259,12 @@ def site(
         return _gradients([y for y, _ in pairs], hidden, [d for _, d in pairs])
 
     step = Step("Site", ins, [y.array for y in made], lambda dys: default(*dys))
-    step.rule, step.inside = rule, default
+    def reached(*dys: Any) -> list[Value | None]:
+        dxs = zip(default(*dys), ins, strict=True)
+        return [Value(np.zeros_like(x.array)) if inexact(x) and (d is None or d.zero) else d
+                for d, x in dxs]  # fmt: skip
+
+    step.rule, step.inside = rule, reached if declared else default
     if through:
         step.seen = tuple(made)
     return step
