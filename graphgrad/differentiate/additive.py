@@ -67,13 +67,6 @@ def _in_what(step: Any) -> tuple[str, str, str]:
     return f"the body of {loop}", "loop", "Put the override around the loop"
 
 
-def in_parts(step: Step) -> bool:
-    """Whether what flows to a step may arrive in parts."""
-    graph = step.graph
-    assert graph is not None
-    return isinstance(graph, BodyGraph) or step in graph.twins or step in graph.again
-
-
 def at_home(step: Step) -> Any:
     """What a step has in common with its copies: itself where there are none."""
     step = built_from(step)

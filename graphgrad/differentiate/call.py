@@ -17,7 +17,7 @@ from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
 from ..ops.random.keys import Draws
 from ..ops.sources import Identity, RuleInput, RuleOutput
 from ..regions.rules import BuiltinRule, Rule, as_rule, is_own
-from .additive import at_home, in_parts
+from .additive import at_home
 from .builtin import builtin, filled
 from .returned import entries_of, finished, rows, who
 from .site import Gradient, NodeSite, RegionSite, Site
@@ -92,7 +92,7 @@ class running:
         self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
         self._own = is_own(rule.name)
         self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
-        drawn = self._question.drawn if in_parts(site._target) else None
+        drawn = self._question.drawn
         made: list[int] = []
         again = () if drawn is None else drawn.setdefault(at_home(site._target), made)
         self._draws = Draws(self._question.draws, made, () if again is made else again)

@@ -20,7 +20,7 @@ from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.own import OwnStep
 from ..regions.boundary import settled_boundary
-from .additive import check_additive, in_parts
+from .additive import check_additive
 from .builtin import fitted, given, own_gradients
 from .call import call_rule, refuse_rule_derivative
 from .levels import Hidden, Key, Off, Step, key_of, level
@@ -179,7 +179,7 @@ class Sweep:
             judged: list[Gradient] = question.judge.answer(site, dys)
             return judged
         found = call_rule(site, site.reference, dys)
-        if question.called is not None and in_parts(site._target):
+        if question.called is not None:
             check_additive(question.called, site, dys, found)
         return found
 
