@@ -14,7 +14,7 @@ from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
 from ..base import as_tensor
 from ..joining import concat, stack
-from ..shaping import normal_axis, reshape_like
+from ..shaping import normal_axis, reshape, reshape_like
 
 __all__ = ["associative_scan"]
 
@@ -110,14 +110,8 @@ class _Prefixes:
         before = odd if n % 2 else self.cut(odd, 0, n // 2 - 1)
         even = self._joined(first, self._combined(before, self.cut(elems, 2, n, 2)))
         woven = [
-            reshape_like(stack([a, b], k + 1), like)
-            for a, b, k, like in zip(
-                self.cut(even, 0, n // 2),
-                odd,
-                self.axes,
-                self.cut(elems, 0, n - n % 2),
-                strict=True,
-            )
+            self._woven(a, b, k)
+            for a, b, k in zip(self.cut(even, 0, n // 2), odd, self.axes, strict=True)
         ]
         return self._joined(woven, self.cut(even, n // 2, None)) if n % 2 else woven
 
@@ -127,6 +121,15 @@ class _Prefixes:
             x[(*[slice(None)] * k, slice(start, stop, step))]
             for x, k in zip(elems, self.axes, strict=True)
         ]
+
+    def _woven(self, even: Tensor, odd: Tensor, axis: int) -> Tensor:
+        """The elements of both in turn."""
+        pairs = stack([even, odd], axis + 1)
+        shape = list(even.shape)
+        shape[axis] = 2 * even.shape[axis]  # type: ignore[operator]
+        if None in shape:
+            return reshape_like(pairs, concat([even, odd], axis))
+        return reshape(pairs, shape)  # type: ignore[arg-type]
 
     def _joined(self, one: Elements, other: Elements) -> Elements:
         rows = zip(one, other, self.axes, strict=True)
