@@ -129,7 +129,7 @@ class _Prefixes:
         shape[axis] = 2 * even.shape[axis]  # type: ignore[operator]
         if None in shape:
             return reshape_like(pairs, concat([even, odd], axis))
-        return reshape(pairs, shape)  # type: ignore[arg-type]
+        return reshape(pairs, shape)
 
     def _joined(self, one: Elements, other: Elements) -> Elements:
         rows = zip(one, other, self.axes, strict=True)
