@@ -80,7 +80,6 @@ def part(path):
     return relative.parts[0].removesuffix(".py")
 
 
-@cache
 def tree_of(path):
     return ast.parse(path.read_text())
 
@@ -90,7 +89,7 @@ def statements(nodes, hidden=False, typing=False):
     for node in nodes:
         yield node, hidden, typing
         inside = hidden or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         parts = ast.iter_child_nodes(node)
         blocks = [n for n in parts if isinstance(n, ast.stmt | ast.excepthandler | ast.match_case)]
         yield from statements(blocks, inside, typing or types)

@@ -378,6 +378,7 @@ def test_S38_a_stop():
     assert kinds(check_gradient(gg.sin, X, rule=ste, expect="stop")) == {"truth"}
 
 
+@pytest.mark.ci
 def test_S38_an_estimator_is_right_on_average():
     def bernoulli(p, seed):
         return (gg.random.uniform((3,), seed=seed) < p).astype("float64")

@@ -227,6 +227,7 @@ def test_functions_of_complex_numbers_are_holomorphic(name, backend):
 SCALED = {"i": ("i0e", "i1e", "ive"), "k": ("k0e", "k1e", "kve")}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", SCALED)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_slopes_of_scaled_bessel_functions_lose_no_digits_anywhere(kind, dtype):
@@ -379,6 +380,7 @@ CALLS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_are_the_derivatives_to_second_order(name):
     fn, points = GRADIENTS[name]
