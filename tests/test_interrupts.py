@@ -6,17 +6,21 @@ ordinary run of the tests, at some of them.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import gc
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -646,3 +650,59 @@ def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_each_line(name):
     contextvars.copy_context().run(check, name, list, BY_LINE)
+
+
+STRUCK = "build loops;gradients of loops;second order;compile;run;save, load;vmap".split(";")
+
+
+def bear_interrupts(name: str, count: int) -> None:
+    """Run a case again and again until signals of another process have come through so often."""
+    make, fine = CASES[name], []
+    for act in (False, True):
+        case = make()
+        if act:
+            case.action()
+        fine.append(case.question())
+    came, armed = 0, False
+
+    def handle(*_: object) -> None:
+        nonlocal came, armed
+        if armed:
+            came, armed = came + 1, False
+            raise KeyboardInterrupt
+
+    def arm(action: Callable[[], Any]) -> None:
+        nonlocal armed
+        armed = True
+        action()
+        armed = False
+
+    def interrupt(action: Callable[[], Any]) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            action()
+
+    signal.signal(signal.SIGINT, handle)
+    while came < count:
+        print(came, flush=True)
+        case = make()
+        case = replace(case, action=partial(arm, case.action))
+        contextvars.copy_context().run(check_at, case, interrupt, fine)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRUCK)
+def test_S30_the_process_is_as_it_was_after_signals_of_another_process(name):
+    program = f"from tests.test_interrupts import *; bear_interrupts({name!r}, 12)"
+    delays = np.random.default_rng(0).uniform(0.0, 0.02, 10_000)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    child.stdout.readline()  # it is ready
+    for delay in delays:
+        time.sleep(delay)
+        if child.poll() is not None:
+            break
+        child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 0, said
