@@ -83,7 +83,7 @@ class running:
     one: what it builds once more gets a part of what flows to the inside.
     """
 
-    __slots__ = ("_before", "_call", "_context", "_draws", "_judge", "_origin", "_own", "_question")
+    __slots__ = ("_before", "_call", "_context", "_judge", "_origin", "_own", "_question")
 
     def __init__(self, rule: Rule, site: Site) -> None:
         self._context = context = CONTEXT.get()
@@ -92,15 +92,11 @@ class running:
         self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
         self._own = is_own(rule.name)
         self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
-        drawn = self._question.drawn
-        made: list[int] = []
-        again = () if drawn is None else drawn.setdefault(at_home(site._target), made)
-        self._draws = Draws(self._question.draws, made, () if again is made else again)
 
     def __enter__(self) -> None:
         context, asking = self._context, self._question
         self._origin = context.origin
-        self._before = (
+        self._before = before = (
             asking.running,
             asking.live,
             asking.called,
@@ -109,17 +105,29 @@ class running:
             asking.draws,
         )
         context.origin = self._call
-        asking.running = (*asking.running, self._call.site)
+        asking.running = (*before[0], self._call.site)
         asking.live = None
         if not self._own:
             asking.called = asking.drawn = None
-        asking.judge, asking.draws = self._judge, self._draws
+        asking.judge, asking.draws = self._judge, Draws(before[5], self._drawn)
 
     def __exit__(self, *exc: object) -> None:
         asking = self._question
         self._context.origin = self._origin
-        asking.running, asking.live, asking.called, asking.drawn = self._before[:4]
-        asking.judge, asking.draws = self._before[4:]
+        (
+            asking.running,
+            asking.live,
+            asking.called,
+            asking.drawn,
+            asking.judge,
+            asking.draws,
+        ) = self._before
+
+    def _drawn(self, made: list[int]) -> Sequence[int]:
+        """The numbers that another part of this call has drawn; made: those of this one."""
+        drawn = self._before[3]
+        first = made if drawn is None else drawn.setdefault(at_home(self._call.site), made)
+        return () if first is made else first
 
 
 def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:

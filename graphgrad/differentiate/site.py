@@ -83,12 +83,12 @@ class Site:
         self._sweep = sweep
         self.told: frozenset[int] = frozenset()
         self.partials: list[tuple[Any, ...]] = []
-        self.place: tuple[Graph, Region | None]
-        self._key: Tensor | None = None
 
+    place: tuple[Graph, Region | None]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     view: Region | None
+    _key: Tensor | None = None
     marked: Any
 
     @property

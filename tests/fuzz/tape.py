@@ -259,6 +259,7 @@ def site(
         return _gradients([y for y, _ in pairs], hidden, [d for _, d in pairs])
 
     step = Step("Site", ins, [y.array for y in made], lambda dys: default(*dys))
+
     def reached(*dys: Any) -> list[Value | None]:
         dxs = zip(default(*dys), ins, strict=True)
         return [Value(np.zeros_like(x.array)) if inexact(x) and (d is None or d.zero) else d

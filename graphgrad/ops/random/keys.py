@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from ...ir.build import graph_elsewhere
@@ -217,23 +217,28 @@ class Draws:
     """The numbers of what one call of a rule draws without a seed.
 
     around  those of the rule that asks for the gradient of which this is a part; None: none does
-    made    the numbers so far
-    again   what was drawn before, where the call is another part of one: then it draws the same
+    again   gives, for a list of the numbers to come, what was drawn before where the call is
+            another part of one: then it draws the same
     """
 
-    def __init__(self, around: Draws | None, made: list[int], again: Iterable[int]) -> None:
+    __slots__ = ("_again", "_begun", "_made", "around")
+
+    def __init__(self, around: Draws | None, again: Callable[[list[int]], Iterable[int]]) -> None:
         self.around = around
-        self.made = made
-        self.again = iter(again)
+        self._again = again
+        self._begun: Iterator[int] | None = None
+        self._made: list[int] = []
 
     def next(self, known: int | None = None) -> int:
         """The number of the next draw. known: that, where a call within has drawn it before."""
-        number = next(self.again, known)
+        if self._begun is None:
+            self._begun = iter(self._again(self._made))
+        number = next(self._begun, known)
         if self.around is not None:
             number = self.around.next(number)
         elif number is None:
             number = _next_number()
-        self.made.append(number)
+        self._made.append(number)
         return number
 
 
