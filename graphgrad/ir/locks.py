@@ -69,7 +69,15 @@ class Turn(OwnLock):
         if me in _at_work:
             return self._take_another(me, work, *args)
         with self.lock:
-            return _having(me, (self,), work, *args)
+            try:
+                try:
+                    _at_work[me] = (self,)
+                    return work(*args)
+                finally:
+                    _at_work.pop(me, None)
+            except BaseException:  # an interrupt of the line above, maybe
+                _at_work.pop(me, None)
+                raise
 
     def _take_another(self, me: int, work: Callable[..., T], *args: Any) -> T:
         turns, before = _at_work[me], _waiting.get(me)
@@ -79,7 +87,15 @@ class Turn(OwnLock):
                 raise self.refusal()
             with self.lock:
                 _waiting.pop(me, None)
-                return _having(me, (*turns, self), work, *args)
+                try:
+                    try:
+                        _at_work[me] = (*turns, self)
+                        return work(*args)
+                    finally:
+                        _at_work[me] = turns
+                except BaseException:  # an interrupt of the line above, maybe
+                    _at_work[me] = turns
+                    raise
         finally:
             _waiting.pop(me, None)
             if before is not None:
@@ -92,27 +108,6 @@ class Turn(OwnLock):
             holder = next((who for who, turns in [*_at_work.items()] if at in turns), None)
             at = None if holder is None else _waiting.get(holder)
         return holder == me
-
-
-def _having(me: int, turns: tuple[Turn, ...], work: Callable[..., T], *args: Any) -> T:
-    """work(*args), while a thread has these turns."""
-    before = _at_work.get(me, ())
-    try:
-        try:
-            _at_work[me] = turns
-            return work(*args)
-        finally:
-            _put_back(me, before)
-    except BaseException:  # an interrupt of the line above, maybe
-        _put_back(me, before)
-        raise
-
-
-def _put_back(me: int, turns: tuple[Turn, ...]) -> None:
-    if turns:
-        _at_work[me] = turns
-    else:
-        _at_work.pop(me, None)
 
 
 @contextmanager
