@@ -69,15 +69,7 @@ class Turn(OwnLock):
         if me in _at_work:
             return self._take_another(me, work, *args)
         with self.lock:
-            try:
-                try:
-                    _at_work[me] = (self,)
-                    return work(*args)
-                finally:
-                    _at_work.pop(me, None)
-            except BaseException:  # an interrupt of the line above, maybe
-                _at_work.pop(me, None)
-                raise
+            return _having(me, (self,), None, work, args)
 
     def _take_another(self, me: int, work: Callable[..., T], *args: Any) -> T:
         turns, before = _at_work[me], _waiting.get(me)
@@ -87,15 +79,7 @@ class Turn(OwnLock):
                 raise self.refusal()
             with self.lock:
                 _waiting.pop(me, None)
-                try:
-                    try:
-                        _at_work[me] = (*turns, self)
-                        return work(*args)
-                    finally:
-                        _at_work[me] = turns
-                except BaseException:  # an interrupt of the line above, maybe
-                    _at_work[me] = turns
-                    raise
+                return _having(me, (*turns, self), turns, work, args)
         finally:
             _waiting.pop(me, None)
             if before is not None:
@@ -108,6 +92,31 @@ class Turn(OwnLock):
             holder = next((who for who, turns in [*_at_work.items()] if at in turns), None)
             at = None if holder is None else _waiting.get(holder)
         return holder == me
+
+
+def _having(
+    me: int,
+    turns: tuple[Turn, ...],
+    before: tuple[Turn, ...] | None,
+    work: Callable[..., T],
+    args: tuple[Any, ...],
+) -> T:
+    """work(*args), while a thread has these turns; it has had others before, or None."""
+    try:
+        try:
+            _at_work[me] = turns
+            return work(*args)
+        finally:
+            if before is None:
+                _at_work.pop(me, None)
+            else:
+                _at_work[me] = before
+    except BaseException:  # an interrupt of the lines above, maybe
+        if before is None:
+            _at_work.pop(me, None)
+        else:
+            _at_work[me] = before
+        raise
 
 
 @contextmanager
