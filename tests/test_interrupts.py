@@ -607,6 +607,11 @@ def free_locks(graph: gg.Graph) -> None:
     assert not failed
 
 
+IN_CLOSE = "ignore::pytest.PytestUnraisableExceptionWarning"
+"""Python prints an interrupt of a generator that is closed because nobody has it any more, and of a
+file that was opened and is not in a `with` yet."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, lambda found: found[:: max(1, len(found) // 4)])
@@ -619,13 +624,10 @@ def test_S30_nothing_is_half_done_at_more_places(name):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_wherever_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, list)
-
-
-IN_CLOSE = "ignore::pytest.PytestUnraisableExceptionWarning"
-"""Python prints an interrupt of a generator that is closed because nobody has it any more."""
 
 
 @pytest.mark.filterwarnings(IN_CLOSE)
