@@ -114,6 +114,27 @@ def test_S32_a_rule_that_opens_itself_and_one_that_reads_its_home():
         np.testing.assert_allclose(asked(*there(new, x, y)), expected)
 
 
+def test_S32_what_a_rule_inside_reads_of_its_own_region_is_read_from_there_again():
+    """Also in a trace of the rule around that differentiates it: the rule inside is no answer."""
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(lambda s, dy: gg.gradients(s.outputs, s.inputs, [dy])):
+            with gg.override_gradient(lambda s, dy: dy * k):
+                k = gg.exp(x)
+                y = gg.sin(k)
+            y = y * 1.0
+        y = y * x
+    for graph in (g, pickle.loads(pickle.dumps(g))):
+        found = there(graph, y)
+        (at,) = there(graph, x)
+        with graph:
+            for _ in range(3):
+                found.append(gg.gradients(found[-1], at))
+            e, s = np.exp(0.3), np.sin(np.exp(0.3))
+            wanted = [0.3 * s, s + 0.3 * e, 2 * e + 0.3 * e, 3 * e + 0.3 * e]
+            np.testing.assert_allclose(gg.evaluate(found, {at: 0.3}), wanted)
+
+
 def branching(site, da, db):
     return 7.0 * da if gg.is_zero(db) else 3.0 * da + db
 
