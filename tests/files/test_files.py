@@ -498,6 +498,33 @@ def test_S32_rules_of_rules_are_stored_to_the_order_that_is_said(order, tmp_path
     assert os.path.getsize(tmp_path / "a.gg") < 40_000
 
 
+def test_S32_what_a_rule_that_opens_itself_finds_beside_its_site_is_that_of_each(tmp_path):
+    def rule(site, dy):
+        before = site.inputs[0].node.inputs[0]
+        with gg.override_gradient(lambda _, d: d * before):
+            half = gg.sin(dy)
+        t = gg.sin(dy)
+        with gg.override_gradient(rule):
+            other = gg.exp(t)
+        return half + other
+
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+        z = x + 0.0
+        h = gg.cos(z)
+        with gg.override_gradient(rule):
+            y = gg.exp(h)
+        y = y * z * z
+    file = through(tmp_path / "a.gg", graph, functions={"f": (x, [x, y])}, order=3)
+    found = []
+    for at, end in ((x, y), file.functions["f"].outputs):
+        with at.graph:
+            for _ in range(3):
+                end = gg.gradients(end, at)
+            found.append(gg.evaluate(end, {at: 1.2}))
+    np.testing.assert_allclose(*found)
+
+
 def test_an_order_that_is_none_is_refused(tmp_path):
     for order in (0, 2.0, True):
         with pytest.raises(ValueError, match="order is how often"):
