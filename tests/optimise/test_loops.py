@@ -132,9 +132,13 @@ def test_values_and_gradients_stay(loop, order, backend):
 
 
 def optimised(loop, order=1):
-    after, log = optimise(gg.Program(*graph_of(loop, order)), verify=True)
-    fired = {name: n for change in log for name, n in change.fired.items()}
-    return after, fired
+    return settled(gg.Program(*graph_of(loop, order)))
+
+
+def settled(p):
+    """A program after the passes, and what fired how often."""
+    after, log = optimise(p, verify=True)
+    return after, {name: n for change in log for name, n in change.fired.items()}
 
 
 def test_a_gradient_takes_what_the_loop_has_made():
@@ -161,7 +165,8 @@ def test_rows_that_are_there_before_do_not_pass_through_the_loop(reverse):
         return gg.scan(lambda n, row: (n + 1.0, (row, row @ w, -n)), 0.0, x, reverse=reverse)[1]
 
     p = program(build, x=(T, B, N), w=(N, N))
-    after, _ = optimise(p, verify=True)
+    after, fired = settled(p)
+    assert fired["left_loops"] == 3  # a row, a product of it, and that as a row
     (loop,) = scans(after)
     assert (loop.op.slices, len(loop.outputs)) == (0, 2)
     assert after.outputs[0] is after.inputs[0]
@@ -244,7 +249,8 @@ def rows_behind(width, room=leave_loops.MOST_BYTES):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leave_loops, "MOST_BYTES", room)
-        after, _ = optimise(program(build, s=(B, width), w=(width, N)))
+        after, fired = settled(program(build, s=(B, width), w=(width, N)))
+    assert ("MatMul" in inside(scans(after)[0])) is not (fired.get("left_loops") == 1)
     return "MatMul" not in inside(scans(after)[0])
 
 
@@ -304,6 +310,7 @@ def test_a_sum_that_is_read_on_the_way_stays():
     (loop,) = scans(after)
     assert fired["summed_runs"] == 1
     assert inside(loop).count("MatMul") == 1
+    assert [t.node.type for t in loop.op.programs[0].outputs] == ["Add", "ReduceSum", "Sin"]
 
 
 @pytest.mark.parametrize("what", ["the carry that a run takes", "what is kept of it"])
@@ -324,6 +331,45 @@ def test_a_sum_that_is_read_before_it_is_added_to_stays(what):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     (loop,) = scans(program)
     assert inside(loop).count("MatMul") == 1
+
+
+STAYING = {
+    "a product that is read twice": lambda a, row, k: (
+        a + (p := gg.transpose(row) @ gg.sin(row)),
+        p,
+    ),
+    "a product that is broadcast": lambda a, row, k: (
+        a + gg.transpose(row[:, :1]) @ gg.sin(row),
+        None,
+    ),
+    "what is no arithmetic of constants": lambda a, row, k: (
+        a + gg.transpose(row[:1]) * gg.broadcast_to(k, (1, N)),
+        None,
+    ),
+    "what waits in the loop": lambda a, row, k: (
+        waiting(a + waiting(gg.exp(k), row) * (gg.transpose(row) @ gg.sin(row)), row),
+        None,
+    ),
+}
+
+
+def waiting(t, before):
+    """A node that runs after another one."""
+    t.node.controls = (gg.cos(before).node,)
+    return t
+
+
+@pytest.mark.parametrize("what", STAYING)
+def test_what_does_not_leave_a_loop(what):
+    def build(x, w, k):
+        last, rows = gg.scan(lambda a, row: STAYING[what](a, row, k), w, x)
+        return last if rows is None else (last, rows)
+
+    p = program(build, x=(T, B, N), w=(N, N), k=())
+    after, fired = settled(p)
+    assert not {"left_loops", "summed_runs"} & fired.keys()
+    arrays = [ARRAYS[0], ARRAYS[2], ARRAYS[4]]
+    compare(run(after, arrays), run(p, arrays))
 
 
 def test_what_is_computed_again_to_save_memory_is_not_kept():
@@ -353,7 +399,13 @@ def test_unknown_lengths_are_left_alone_until_they_are_known():
         x, w = gg.placeholder((None, B, N)), gg.placeholder((N, N))
         y = gg.scan(lambda s, row: (s + row @ w, None), gg.zeros((B, N)), x)[0]
         f = gg.compile([x, w], [y])
-    (loop,) = scans(optimise(gg.Program([x, w], [y]))[0])
-    assert "MatMul" in inside(loop)
+    for length, rows in ((None, B), (T, None)):
+        p = program(
+            lambda x, w: gg.scan(lambda s, row: (s + row @ w, None), gg.zeros_like(x[0]), x)[0],
+            x=((length, rows, N), "float64"),
+            w=(N, N),
+        )
+        (loop,) = scans(settled(p)[0])
+        assert "MatMul" in inside(loop)
     for rows in (ARRAYS[0], ARRAYS[0][:1], ARRAYS[0][:0]):
         np.testing.assert_allclose(f(rows, ARRAYS[2])[0], (rows @ ARRAYS[2]).sum(0), atol=1e-12)
