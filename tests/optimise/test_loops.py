@@ -339,15 +339,15 @@ STAYING = {
         p,
     ),
     "a product that is broadcast": lambda a, row, k: (
-        a + gg.transpose(row[:, :1]) @ gg.sin(row),
+        a + gg.transpose(row) @ gg.sin(row),
         None,
     ),
-    "what is no arithmetic of constants": lambda a, row, k: (
-        a + gg.transpose(row[:1]) * gg.broadcast_to(k, (1, N)),
+    "a factor that waits in the loop": lambda a, row, k: (
+        a + waiting(gg.exp(k), row) * (gg.transpose(row) @ gg.sin(row)),
         None,
     ),
-    "what waits in the loop": lambda a, row, k: (
-        waiting(a + waiting(gg.exp(k), row) * (gg.transpose(row) @ gg.sin(row)), row),
+    "a sum that waits in the loop": lambda a, row, k: (
+        waiting(a + gg.transpose(row) @ gg.sin(row), row),
         None,
     ),
 }
@@ -362,7 +362,8 @@ def waiting(t, before):
 @pytest.mark.parametrize("what", STAYING)
 def test_what_does_not_leave_a_loop(what):
     def build(x, w, k):
-        last, rows = gg.scan(lambda a, row: STAYING[what](a, row, k), w, x)
+        first = gg.stack([w, w]) if what.endswith("broadcast") else w
+        last, rows = gg.scan(lambda a, row: STAYING[what](a, row, k), first, x)
         return last if rows is None else (last, rows)
 
     p = program(build, x=(T, B, N), w=(N, N), k=())
@@ -407,5 +408,13 @@ def test_unknown_lengths_are_left_alone_until_they_are_known():
         )
         (loop,) = scans(settled(p)[0])
         assert "MatMul" in inside(loop)
+
+    def places(x, w):
+        y, _ = gg.scan(lambda s, row: (s + gg.sum(gg.tanh(w[row])), None), 1.0, x)
+        return gg.gradients(y, w)
+
+    for count in (3, None):
+        _, fired = settled(program(places, x=((T, count), "int64"), w=(N, N)))
+        assert ("summed_runs" in fired) is (count == 3)
     for rows in (ARRAYS[0], ARRAYS[0][:1], ARRAYS[0][:0]):
         np.testing.assert_allclose(f(rows, ARRAYS[2])[0], (rows @ ARRAYS[2]).sum(0), atol=1e-12)
