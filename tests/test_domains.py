@@ -383,6 +383,34 @@ def test_S43_what_a_schedule_returns_is_checked_like_a_rate(backend):
     np.testing.assert_array_equal(graph.state["w"], [0.5, 1.0])
 
 
+@pytest.mark.parametrize("ends", ["[]", "[)", "(]", "()"])
+@pytest.mark.parametrize("how", ["finite", "infinite", "whole"])
+def test_a_domain_holds_what_lies_between_its_ends_and_says_so(how, ends):
+    whole, infinite = how == "whole", how == "infinite"
+    probes = [-math.inf, -3, -2, 0, 2, 3, math.inf, math.nan]
+    for low, high in ((-2, 2), (-2, math.inf), (-math.inf, 2), (-math.inf, math.inf)):
+        domain = Domain(low, high, ends, whole=whole, infinite=infinite)
+        every = math.isinf(low) and math.isinf(high)
+        for x in probes[1:-2] if whole else probes:
+            inside = (
+                low < x < high or (x == low and ends[0] == "[") or (x == high and ends[1] == "]")
+            )
+            inside = inside and (infinite or math.isfinite(x))
+            inside = inside or (every and infinite)  # NaN, and what is at an open end
+            assert domain.holds(x) == inside, (domain, x)
+            assert domain.holds(np.array([x])) == inside
+        said = str(domain)
+        lowest = f"{'more than' if ends[0] == '(' else 'at least'} {low}"
+        highest = f"{'below' if ends[1] == ')' else 'at most'} {high}"
+        assert (lowest in said, highest in said) == (low == -2, high == 2)
+        finite = high == math.inf and (not infinite or ends[1] == ")")
+        kind = "an int" if whole else "a finite number" if finite else "a number"
+        assert said.partition(",")[0] == kind
+        numbers = [1, np.uint8(1), np.array(1), 1.0, np.float32(1), np.array(1.0)]
+        assert [domain.takes(x) for x in numbers] == [True] * 3 + [not whole] * 3
+        assert not any(map(domain.takes, (True, np.True_, 1j, "1", None, np.array([1]))))
+
+
 def test_functions_that_are_none_are_refused_where_they_are_given():
     for rule, name in (
         (gg.rules.surrogate, "f"),

@@ -50,14 +50,15 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
 
 ## The passes
 
-1. **drop unread**: loops make, keep, carry and read only what somebody needs.
+1. **drop unread**, first and last: loops make, keep, carry and read only what somebody needs.
 2. **store runs**: what the gradient of a loop would compute again of each run is kept in rows by
    the loop itself, unless it is an element-wise step of arithmetic.
 3. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
    follow.
 4. **leave loops**: what depends on constants of a loop, or is a product of rows that are there,
-   comes before it, products that only rows or sums are made of come behind it, as one. Not in a
-   program that recomputes to save memory, nor for more than 64 MB of rows.
+   comes before it, products that only rows or sums are made of come behind it, as one, and rows
+   that are there do not pass through it. Not in a program that recomputes to save memory, nor for
+   more than 64 MB of rows.
 5. **stand alone**: tensors that are fed lose what would have computed them.
 6. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
    below apply until none does, and equal nodes merge; so does every node that a rule makes. A

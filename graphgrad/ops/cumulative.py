@@ -454,7 +454,7 @@ def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]
         raise ShapeError(f"of {x.type!r}, give the axis along which to accumulate")
     if dtype is not None:
         x = cast(x, dtype)
-    elif kind_of(x.dtype) in "biu" and x.dtype.itemsize < 8:
+    elif kind_of(x.dtype) in "biu":
         x = cast(x, "uint64" if kind_of(x.dtype) == "u" else "int64")
     return x, normal_axis(0 if axis is None else axis, x.ndim)
 

@@ -114,6 +114,62 @@ def test_S32_a_rule_that_opens_itself_and_one_that_reads_its_home():
         np.testing.assert_allclose(asked(*there(new, x, y)), expected)
 
 
+def test_S32_what_a_rule_inside_reads_of_its_own_region_is_read_from_there_again():
+    """Also in a trace of the rule around that differentiates it: the rule inside is no answer."""
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        with gg.override_gradient(lambda s, dy: gg.gradients(s.outputs, s.inputs, [dy])):
+            with gg.override_gradient(lambda s, dy: dy * k):
+                k = gg.exp(x)
+                y = gg.sin(k)
+            y = y * 1.0
+        y = y * x
+    for graph in (g, pickle.loads(pickle.dumps(g))):
+        found = there(graph, y)
+        (at,) = there(graph, x)
+        with graph:
+            for _ in range(3):
+                found.append(gg.gradients(found[-1], at))
+            e, s = np.exp(0.3), np.sin(np.exp(0.3))
+            wanted = [0.3 * s, s + 0.3 * e, 2 * e + 0.3 * e, 3 * e + 0.3 * e]
+            np.testing.assert_allclose(gg.evaluate(found, {at: 0.3}), wanted)
+
+
+def asking_inside(x):
+    """A rule that differentiates a mark inside, and reads nothing else."""
+    rule = lambda s, dy: [2.0 * dx for dx in gg.gradients(s.outputs, s.inputs, [dy])]  # noqa: E731
+    with gg.override_gradient(rule):
+        with gg.override_gradient(lambda s, dy: 3.0 * dy):
+            y = gg.sin(x)
+        return -y
+
+
+def speaking_for_another(x):
+    """A rule that gives the gradient of what is read undeclared."""
+    z = gg.cos(x)
+    with gg.override_gradient(lambda s, dy: {s.inputs[0]: 3.0 * dy, z: 5.0 * dy}, inputs=[x]):
+        return gg.sin(x) * z
+
+
+@pytest.mark.parametrize("build", [asking_inside, speaking_for_another])
+def test_S32_what_a_stored_rule_means_in_its_graph_it_means_where_that_is_imported(build):
+    """Where other nodes and regions come before."""
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        y = build(x)
+        expected = gg.evaluate(gg.gradients(y, x), {x: 0.3})
+    stored = pickle.loads(pickle.dumps(g))
+    with gg.Graph() as new:
+        with gg.override_gradient(lambda site, dy: 9.0 * dy):
+            gg.sin(gg.exp(gg.placeholder(())))
+        found = gg.import_graph(stored)
+        x, y = (found[t] for t in there(stored, x, y))
+    again = pickle.loads(pickle.dumps(new))
+    for graph, xs in ((new, (x, y)), (again, there(again, x, y))):
+        with graph:
+            assert gg.evaluate(gg.gradients(xs[1], xs[0]), {xs[0]: 0.3}) == expected
+
+
 def branching(site, da, db):
     return 7.0 * da if gg.is_zero(db) else 3.0 * da + db
 

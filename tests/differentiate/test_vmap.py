@@ -768,6 +768,39 @@ def test_S27_maps_around_vmap_stamp_once_and_not_what_gradients_built():
     np.testing.assert_allclose(*seconds)
 
 
+def test_S27_a_region_that_a_rule_opens_reads_the_outputs_of_the_batch_from_outside():
+    """Its gradient by them is that of the rule, and not of what is inside."""
+
+    def f(x):
+        def rule(site, dy):
+            with gg.override_gradient(lambda _, d: d * site.outputs[0]):
+                return gg.sin(dy)
+
+        with gg.override_gradient(rule):
+            y = gg.exp(x)
+        return y * x
+
+    x = gg.placeholder((2,))
+    found = [[gg.vmap(f)(x)], [gg.stack([f(x[0]), f(x[1])])]]
+    for ys in found:
+        for _ in range(3):
+            ys.append(gg.gradients(gg.sum(ys[-1]), x))
+    batched, single = gg.evaluate(found, {x: [0.3, -0.4]})
+    np.testing.assert_allclose(batched, single, rtol=1e-12)
+
+
+def test_S30_a_region_of_a_batch_is_called_by_its_name_before_there_is_such_a_rule():
+    def f(x):
+        with gg.override_gradient("vmap/later", late=True):
+            return gg.sin(x)
+
+    y = gg.vmap(f)(gg.placeholder((2,)))
+    (region,) = y.graph.regions
+    assert repr(region).startswith("<region 'vmap/later' #0")
+    with pytest.raises(gg.UnknownGradientError, match="vmap/later"):
+        gg.gradients(gg.sum(y), y.graph.nodes[0].outputs)
+
+
 def test_S27_a_rules_own_jvp_works_per_example():
     rule = gg.Rule(
         squared, "squared", jvp=lambda site, dx: dx / gg.sqrt(gg.sum(gg.square(site.outputs[0])))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import apply, op_types
 
 jax = pytest.importorskip("jax")
 jax_checks = pytest.importorskip("graphgrad.execute.jax_checks")
@@ -44,6 +45,34 @@ def test_a_loop_raises_what_its_first_bad_run_refuses():
         run(lambda i, n: gg.scan(step, gg.constant(0), (i, n))[0], places, powers)
     with pytest.raises(IndexError, match="index 9"):
         run(lambda i, n: gg.scan(step, gg.constant(0), (i, n))[0], places, powers * 0)
+
+
+def test_what_was_refused_before_a_loop_that_refuses_nothing_is_raised():
+    with pytest.raises(IndexError, match="index 9 "):
+        run(lambda x, i: gg.fori_loop(0, 2, lambda _, t: t + 1.0, x[i]), TABLE, np.array([9]))
+
+
+def test_only_what_may_refuse_something_carries_what_was_refused():
+    with gg.Graph():
+        x, i = gg.placeholder((3,)), gg.placeholder((), "int64")
+        programs = gg.Program([x, i], [x + 1.0]), gg.Program([x, i], [x[i]])
+    found = []
+    ask = jax_checks.watched(
+        lambda: found.extend(map(jax_checks.asked, [[p] for p in programs])),
+        None,
+        jax_checks.Refusals(),
+    )
+    with jax.enable_x64(True):
+        ask()
+    assert [status is not None for status in found] == [False, True]
+
+
+def test_unsigned_indices_count_from_the_start_alone():
+    """Those of an op itself, which public functions give int64."""
+    gather = op_types()["Gather"](0)
+    for index in (4, 2**63, 2**64 - 1):
+        with pytest.raises(IndexError, match=f"index {index} is out of bounds for axis 0"):
+            run(lambda x, i: apply(gather, x, i), TABLE, np.array([0, index], "uint64"))
 
 
 def test_a_loop_that_refused_ends():

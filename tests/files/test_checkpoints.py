@@ -77,6 +77,17 @@ def test_ten_steps_and_ten_more_are_twenty(name, backend, tmp_path):
     }
 
 
+def test_a_graph_that_has_run_on_goes_back(tmp_path):
+    """Its values, and what it draws next."""
+    graph, step = training(MAKE["SGD"])
+    data = list(zip(range(6), batches(), strict=False))
+    trained(step, (batch for _, batch in data), 2)
+    gg.Checkpoints(tmp_path).save(2, graph)
+    first = trained(step, (batch for _, batch in data[2:]), 4)
+    gg.Checkpoints(tmp_path).resume(graph)
+    assert trained(step, (batch for _, batch in data[2:]), 4) == first
+
+
 def values(graph):
     nodes = [n for n in graph.nodes if n.type == "Variable"]
     return dict(zip([n.name for n in nodes], graph.state.read(nodes), strict=True))

@@ -1,9 +1,11 @@
 """What gg.save writes, gg.load reads: values, functions, rules, names, bytes."""
 
+import mmap
 import os
 import pickle
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.extend import Op, apply
-from graphgrad.files import arrays, container
+from graphgrad.files import arrays, container, versions
+from graphgrad.files.text import dump
 from graphgrad.ir.verify import verify_graph
 
 from ..fuzz.programs import random_case
@@ -63,6 +66,34 @@ def test_arrays_come_back_bit_for_bit(mapped, verify, tmp_path):
         assert array.tobytes() == there.tobytes()
         assert not there.flags.writeable
     assert os.path.getsize(tmp_path / "a.gg") < 100_000  # equal arrays once, those of one value not
+
+
+def test_a_damaged_array_is_read_only_where_it_is_not_verified(tmp_path, monkeypatch):
+    array = np.arange(100.0)
+    with gg.Graph() as graph:
+        gg.placeholder((), name="x")
+    gg.save(tmp_path / "a.gg", graph, metadata=array)
+    raw = (tmp_path / "a.gg").read_bytes()
+    (tmp_path / "a.gg").write_bytes(raw.replace(np.float64(99).tobytes(), np.float64(7).tobytes()))
+    for verify in (None, True):
+        with pytest.raises(gg.FileError, match=r"arrays/0.npy: is damaged"):
+            gg.load(tmp_path / "a.gg", verify=verify)
+    array[99] = 7.0
+    np.testing.assert_array_equal(gg.load(tmp_path / "a.gg", verify=False).metadata, array)
+    monkeypatch.setattr(arrays, "CHECKED", 800)  # it is larger, with its header
+    np.testing.assert_array_equal(gg.load(tmp_path / "a.gg").metadata, array)
+
+
+def test_what_is_not_to_be_mapped_is_not(tmp_path, monkeypatch):
+    with gg.Graph() as graph:
+        gg.placeholder((), name="x")
+    gg.save(tmp_path / "a.gg", graph)
+
+    def nowhere(*args, **options):
+        raise OSError("this file system maps no files")
+
+    monkeypatch.setattr(mmap, "mmap", nowhere)
+    assert len(gg.load(tmp_path / "a.gg", mmap=False).graph) == 1
 
 
 def test_an_array_is_of_one_value_only_if_all_of_it_is():
@@ -258,6 +289,27 @@ def test_wrong_arguments_of_save(tmp_path):
         gg.save(tmp_path / "a.gg", x.graph, state={"v": 1.0})
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_source_files_are_named_by_folder_or_by_the_whole_path(full, tmp_path):
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+    file = through(tmp_path / "a.gg", graph, full_paths=full)
+    name, line = file.graph.nodes[0].position
+    assert name == (__file__ if full else "files/test_files.py")
+    assert x.where == f"test_files.py:{line}"
+
+
+def test_scopes_that_alternate_come_back(tmp_path):
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+        for name in ("a", "a", "", "a", "b", "b"):
+            with gg.name_scope(name) if name else nullcontext():
+                gg.exp(x)
+    file = through(tmp_path / "a.gg", graph)
+    assert [n.name for n in file.graph.nodes] == [n.name for n in graph.nodes]
+    assert [n.scope for n in file.graph.nodes] == [n.scope for n in graph.nodes]
+
+
 def test_a_state_of_its_own(tmp_path):
     with gg.Graph() as graph:
         v = gg.variable(1.0, name="v")
@@ -444,6 +496,33 @@ def test_S32_rules_of_rules_are_stored_to_the_order_that_is_said(order, tmp_path
         with g, pytest.raises(gg.GradientError, match=f"was stored to order {order}"):
             gg.gradients(g.nodes[t.node.index].outputs[0], g.tensor("x"))
     assert os.path.getsize(tmp_path / "a.gg") < 40_000
+
+
+def test_S32_what_a_rule_that_opens_itself_finds_beside_its_site_is_that_of_each(tmp_path):
+    def rule(site, dy):
+        before = site.inputs[0].node.inputs[0]
+        with gg.override_gradient(lambda _, d: d * before):
+            half = gg.sin(dy)
+        t = gg.sin(dy)
+        with gg.override_gradient(rule):
+            other = gg.exp(t)
+        return half + other
+
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+        z = x + 0.0
+        h = gg.cos(z)
+        with gg.override_gradient(rule):
+            y = gg.exp(h)
+        y = y * z * z
+    file = through(tmp_path / "a.gg", graph, functions={"f": (x, [x, y])}, order=3)
+    found = []
+    for at, end in ((x, y), file.functions["f"].outputs):
+        with at.graph:
+            for _ in range(3):
+                end = gg.gradients(end, at)
+            found.append(gg.evaluate(end, {at: 1.2}))
+    np.testing.assert_allclose(*found)
 
 
 def test_an_order_that_is_none_is_refused(tmp_path):
@@ -714,6 +793,25 @@ def test_a_file_of_version_1_is_read_for_ever():
     assert found.keys() == expected.keys()
     for name, value in found.items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-12)
+
+
+def test_a_text_of_an_older_version_is_brought_up_to_date_step_by_step(monkeypatch):
+    def step(version):
+        return lambda document: {**document, "steps": [*document.get("steps", []), version]}
+
+    monkeypatch.setattr(versions, "VERSION", 3)
+    monkeypatch.setattr(versions, "MIGRATIONS", {version: step(version) for version in (1, 2)})
+    for version, steps in {1: [1, 2], 2: [2], 3: []}.items():
+        document = {"format": "graphgrad", "kind": "graph", "version": version}
+        assert versions.up_to_date(document, "graph").get("steps", []) == steps
+
+
+def test_the_text_has_a_line_for_each_piece(tmp_path):
+    """Of a list of numbers or names, all stand on one."""
+    document = {"files": ["a", "b"], "ops": [["Tanh", 1], ["Exp", 1]], "types": [], "n": [1, 2]}
+    lines = ["{", '"files":["a","b"],', '"ops":[', '["Tanh",1],', '["Exp",1]', "],"]
+    lines += ['"types":[],', '"n":[1,2]', "}", ""]
+    assert dump(document).decode().split("\n") == lines
 
 
 def test_a_deep_chain_and_deep_bodies(tmp_path):

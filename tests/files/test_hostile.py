@@ -17,6 +17,7 @@ import graphgrad as gg
 from graphgrad.files import container
 from graphgrad.files.checkpoints import read_checkpoint
 from graphgrad.files.container import NewMember
+from graphgrad.files.text import parse
 
 from .containers import members, packed
 
@@ -105,6 +106,7 @@ FORGED = {
     "an op with another attribute": text('"axes":[0]', '"axis":[0]'),
     "another meaning": text('"axes":[0,1]', '"axes":[1]'),
     "a type of objects": text('"float64",["N",3]', '"object",["N",3]'),
+    "a type of no name": put("types", 0, 0, value=None),
     "a negative length": text('["N",3]', '["N",-3]'),
     "an input ahead": put(*MAIN, "inputs", 2, value=[5]),
     "an input before the first": put(*MAIN, "inputs", 2, value=[-1]),
@@ -132,6 +134,8 @@ FORGED = {
     "a body that takes less": in_bodies("Cond", lambda at, inputs, outputs: inputs.pop()),
     "a body that takes more": in_bodies("Scan", lambda at, inputs, outputs: inputs.append(0)),
     "a body that takes another": in_bodies("Cond", lambda at, inputs, outputs: inputs.reverse()),
+    "a choice without bodies": put(*MAIN, "own", 0, "bodies", value=[]),
+    "a body that gives nothing": in_bodies("Scan", lambda at, inputs, outputs: outputs.clear()),
     "a body that gives another": in_bodies("Scan", lambda at, inputs, outputs: outputs.reverse()),
     "a number that is a huge array": text(
         '"carries":1', '"carries":{"full":["float64",[1099511627776],1.0]}'
@@ -140,6 +144,13 @@ FORGED = {
     "a pickle": text('"strength",0.5', '"strength",{"pickle":"gASV"}'),
     "an entry that is none": put("functions", "step", "inputs", value=[[99999, 0]]),
     "metadata of another kind": put("metadata", value={"os.system": "true"}),
+    "an array of more axes than there may be": put(
+        "metadata", value={"full": ["float64", [1] * 65, 1.0]}
+    ),
+    "a scalar that is a plain number": put("metadata", value={"scalar": 3}),
+    "a scalar of two numbers": put(
+        "metadata", value={"scalar": {"values": ["float64", [2], [1.0, 2.0]]}}
+    ),
 }
 
 
@@ -165,6 +176,11 @@ def test_a_forged_text_is_refused(name, whole, tmp_path):
 
 
 BROKEN = {"no graphs", "graphs of a number"}
+
+
+def test_a_name_that_is_said_twice_is_named():
+    with pytest.raises(gg.FileError, match="its text says 'kind' twice"):
+        parse(b'{"format": "graphgrad", "kind": 1, "kind": 2}')
 
 
 def zipped(parts, **options):
@@ -316,6 +332,32 @@ def test_the_file_is_one_that_zip_and_numpy_read(raw, tmp_path):
     for info in archive.infolist():
         _, _, n, m = struct.unpack_from("<IIHH", raw, info.header_offset + 18)
         assert (info.header_offset + 30 + n + m) % 64 == 0
+
+
+def test_headers_are_those_of_zipfile(raw):
+    """Of the first day that a zip file knows, whatever the day, and of version 4.5 beyond 4 GiB."""
+    for info in zipfile.ZipFile(io.BytesIO(raw)).infolist():
+        large = info.file_size >= container.FROM_64
+        same = zipfile.ZipInfo(info.filename, (1980, 1, 1, 0, 0, 0))
+        same.CRC, same.file_size, same.compress_size = info.CRC, info.file_size, info.file_size
+        assert raw[info.header_offset :][:28] == same.FileHeader(large)[:28]
+        assert info.extract_version == (
+            45 if large or info.header_offset >= container.FROM_64 else 20
+        )
+
+
+def test_the_end_beyond_4_gib_is_that_of_the_standard(monkeypatch):
+    """APPNOTE 4.3.14 and 4.3.15; a number that fits may stand where it does in small files."""
+    monkeypatch.setattr(container, "FROM_64", 1000)
+    raw = packed({"a": bytes(2000)})
+    *end, size, place = struct.unpack("<4sQHHIIQQQQ", raw[-98:-42])
+    assert end == [b"PK\x06\x06", 44, 3 << 8 | 45, 45, 0, 0, 1, 1]
+    assert struct.unpack("<4sIQI", raw[-42:-22]) == (b"PK\x06\x07", 0, place + size, 1)
+    for large in ({0}, {1}, {2}, {0, 1, 2}):
+        numbers = [(1, size, place), (0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)]
+        count, *rest = (numbers[i in large][i] for i in range(3))
+        again = raw[:-22] + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, *rest, 0)
+        assert container.members_of(again) == container.members_of(raw), large
 
 
 def of_another_kind(tmp_path):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import apply
 from graphgrad.ir.errors import ShapeError
 from graphgrad.ops import cumulative as C
 from graphgrad.ops import reductions as R
@@ -173,7 +174,9 @@ def test_the_gradient_of_a_product_over_unknown_lengths():
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_cumulative(fn, initial, axis):
     numpys = {C.cumulative_sum: np.cumulative_sum, C.cumulative_prod: np.cumulative_prod}[fn]
-    for x in (X, np.zeros((2, 0, 3)), X.astype("float32"), np.arange(8).reshape(2, 2, 2) > 3):
+    eight = np.arange(8).reshape(2, 2, 2)
+    whole = [eight.astype(dtype) for dtype in ("int64", "int8", "uint64", "uint16")]
+    for x in (X, np.zeros((2, 0, 3)), X.astype("float32"), eight > 3, *whole):
         same(
             lambda x: fn(x, axis=axis, include_initial=initial),
             lambda x: numpys(x, axis=axis, include_initial=initial),
@@ -189,6 +192,9 @@ def test_cumsum_and_cumprod_have_numpys_older_names():
     )
     with gg.Graph(), pytest.raises(ShapeError, match="axis"):
         C.cumulative_sum(placeholder((2, 3)))
+    for op in (C.CumSum, C.CumProd, C.CumLogSumExp):
+        with gg.Graph(), pytest.raises(ShapeError, match=f"{op.type} along axis 2 of"):
+            apply(op(2), placeholder((2, 3)))
 
 
 @pytest.mark.parametrize("x", [[2.0, 3.0, 4.0], [2.0, 0.0, 4.0, 5.0], [0.0, 3.0, 0.0, 2.0, 1.0]])

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ import graphgrad as gg
 from graphgrad.ir.flat import _restored_op
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import Cond
-from graphgrad.optimise.passes.bodies import choosing, optimise_bodies
+from graphgrad.ops.sources import identity
+from graphgrad.optimise.passes.bodies import choosing, optimise_bodies, outer_first, with_ops
 from graphgrad.optimise.pipeline import optimise
 from graphgrad.optimise.rewrite import settle
 
-from .helpers import program, run, types, verified
+from .helpers import program, remove_residuals_and_identities, run, types, verified
 
 
 def conds(p):
@@ -95,6 +97,38 @@ def test_a_constant_choice_is_made():
     assert types(after) == ["Exp"]
     assert after.outputs[1] is after.inputs[1]
     assert {k for change in log for k in change.fired} >= {"cond_of_constant"}
+
+
+def test_a_choice_that_stays_as_it_is_is_not_counted():
+    fired = Counter()
+    p = program(lambda c, x, y: gg.cond(c, lambda: gg.exp(x), lambda: y), **X)
+    assert settle(p, choosing(fired)) is p
+    assert not fired
+
+
+def test_a_body_at_two_depths_stays_one_when_a_body_in_it_changes():
+    """Gradients know by that what they compute again."""
+
+    def nested(depth, c, x, y):
+        if not depth:
+            return identity(x)
+        return gg.cond(c, lambda: nested(depth - 1, c, x, y), lambda: y)
+
+    (once,), (twice,) = (conds(program(partial(nested, d), **X)) for d in (2, 3))
+    (within,) = conds(twice.op.bodies[0])
+    outer = with_ops(
+        gg.Program(twice.inputs, twice.outputs),
+        {
+            twice.op: twice.op.replace_bodies(
+                [with_ops(twice.op.bodies[0], {within.op: once.op}), twice.op.bodies[1]]
+            )
+        },
+    )
+    p = gg.Program((*once.inputs, *twice.inputs), (*once.outputs, *outer.outputs))
+    after = verified(outer_first(p, remove_residuals_and_identities))
+    first, second = conds(after)
+    (within,) = conds(second.op.bodies[0])
+    assert first.op.bodies[0] is within.op.bodies[0] is not once.op.bodies[0]
 
 
 def test_a_constant_choice_of_another_shape_stays():

@@ -108,6 +108,16 @@ def test_all_ways_to_write_a_reshape_are_one():
     assert merged(lambda x: [node(op, x) for op in spellings], x=((None,), "float64")) == 2
 
 
+def test_a_squeeze_to_which_a_run_gives_no_axis_of_length_1_fails_beside_a_reshape():
+    """(5, 0) can be reshaped to (0,), and not squeezed."""
+    m = gg.placeholder((5,), "bool", name="m")
+    x = gg.compress(m, np.ones((5, 0)), 0)
+    f = gg.compile(m, [gg.reshape(x, (0,)), gg.squeeze(x, 0)], backend="numpy")
+    assert [y.shape for y in f([True, False, False, False, False])] == [(0,), (0,)]
+    with pytest.raises(ValueError, match="squeeze"):
+        f(np.ones(5, bool))
+
+
 def test_what_waits_for_others_merges_only_with_what_waits_for_the_same():
     with gg.Graph():
         x = gg.placeholder((2,), name="x")

@@ -85,6 +85,7 @@ def test_folding_sees_through_broadcasts_but_never_writes_them_out():
     assert fold_constants(p) is p
     full = gg.Program([], [node(Full((1000,), 1.0, as_dtype("float64")))])
     assert fold_constants(full) is full
+    assert types(folded(broadcast_to(gg.constant([2.0, 3.0]), (1, 2)))) == ["Constant"]
     small = reshape(broadcast_to(gg.constant(2.0), (3,)) + 1.0, (3, 1))
     assert types(folded(small)) == ["Constant"]
 
@@ -101,6 +102,25 @@ def test_a_kernel_that_fails_stays():
     assert fold_constants(p) is p
     with pytest.raises(ValueError, match="no value"):
         run(p, [])
+
+
+class LiesForTest(Op):
+    """A kernel that returns another thing than was promised."""
+
+    shape: tuple
+    dtype: object
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        return np.ones(self.shape, self.dtype)
+
+
+@pytest.mark.parametrize("returned", [((2,), "float32"), ((3,), "float64")])
+def test_a_kernel_that_returns_what_was_not_promised_stays(returned):
+    p = gg.Program([], [node(LiesForTest(*returned), gg.constant([1.0, 2.0]))])
+    assert fold_constants(p) is p
 
 
 def test_an_op_with_a_body_is_not_run():

@@ -1,7 +1,7 @@
 """What only differentiation needs goes."""
 
 import graphgrad as gg
-from graphgrad.ops.sources import identity, stop_gradient, zero_gradient
+from graphgrad.ops.sources import assign_together, identity, stop_gradient, zero_gradient
 
 from .helpers import program, remove_residuals_and_identities, types, verified
 
@@ -44,6 +44,13 @@ def test_an_assignment_is_its_value():
         v = gg.variable(1.0)
         p = gg.Program([v], [gg.assign(v, gg.exp(v))])
     assert types(verified(remove_residuals_and_identities(p))) == ["Exp"]
+
+
+def test_of_assignments_that_are_made_together_the_last_is_the_value():
+    with gg.Graph():
+        v, w = gg.variable(1.0), gg.variable(2.0)
+        p = gg.Program([v, w], [assign_together({v: gg.exp(v), w: gg.sin(w)})])
+    assert types(verified(remove_residuals_and_identities(p))) == ["Sin"]
 
 
 def test_nothing_to_do_is_the_same_object():

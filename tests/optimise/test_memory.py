@@ -10,6 +10,7 @@ import graphgrad as gg
 from graphgrad.execute.backend import load_backend
 from graphgrad.optimise.passes.segments import Segmentation, cut
 
+from .helpers import text
 from .test_loops import scans
 
 RNG = np.random.default_rng(8)
@@ -185,6 +186,43 @@ def test_what_fits_is_stored_and_the_rest_computed_again():
     assert "Tanh" not in inside(plain)
     assert inside(plain - state // 2).count("Tanh") == 1
     assert inside(least(inputs, outputs, backend="numpy")).count("Scan") == 2
+
+
+def test_what_saves_the_most_work_for_its_bytes_is_kept_first():
+    """Of two loops, the one of larger products, as long as it fits; all where all does."""
+    inputs, total = [], 0.0
+    for n in (8, 16):
+        x, h, w = gg.placeholder((64, 2, n)), gg.placeholder((2, n)), gg.placeholder((n, n))
+        last, _ = gg.scan(lambda h, row, w=w: (gg.tanh(row + h @ w), None), h, x)
+        total = total + gg.sum(last)
+        inputs += [x, h, w]
+    outputs = gg.gradients(total, inputs[2::3])
+
+    def again(limit):
+        """Which of the loops backward look at the runs again."""
+        f = gg.compile(inputs, outputs, backend="numpy", memory=limit)
+        assert f.peak_bytes <= (limit or f.peak_bytes)
+        backward = scans(f.program)[2:]
+        found = {n.outputs[0].shape[1]: n.op.bodies[0].nodes for n in backward}
+        return {width for width, nodes in found.items() if nodes[0].type == "MatMul"}
+
+    plain = gg.compile(inputs, outputs, backend="numpy").peak_bytes
+    rows = 64 * 2 * 8 * 8
+    assert again(plain) == set()
+    assert again(plain - 2 * rows) == {8}
+    assert again(plain - 3 * rows) == {16}
+    assert again(plain - 4 * rows) == {8, 16}
+
+
+def test_a_program_that_fits_is_what_it_is_without_a_limit():
+    """The limit is one of what runs, in which loops keep nothing that nobody reads."""
+    x, h, w = gg.placeholder((64, 2, 8)), gg.placeholder((2, 8)), gg.placeholder((8, 8))
+    last, _ = gg.scan(lambda h, row: (gg.tanh(row + h @ w), None), h, x)
+    (dh,) = gg.gradients(gg.sum(last), [h])
+    plain = gg.compile([x, h, w], dh, backend="numpy")
+    assert plain.peak_bytes < 1.1 * 64 * 2 * 8 * 8
+    limited = gg.compile([x, h, w], dh, backend="numpy", memory=plain.peak_bytes)
+    assert [text(f.program) for f in (limited, plain)] == [text(plain.program)] * 2
 
 
 def test_segments_without_a_rest_where_that_is_near_the_root():

@@ -70,6 +70,22 @@ def test_tensorflow_itself_is_never_replaced(monkeypatch):
     assert sys.modules["tensorflow"] is real
 
 
+def test_a_module_of_that_name_without_a_file_is_not_replaced_either(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    with pytest.raises(RuntimeError, match="already imported, from no file: call"):
+        tf.install()
+
+
+@pytest.mark.parametrize("name", ["numba", "graphgrad.tf1.nnx", None])
+def test_what_a_module_itself_lacks_is_an_error_and_no_missing_name(name, monkeypatch):
+    def lacking(_):
+        raise ModuleNotFoundError("there is none", name=name)
+
+    monkeypatch.setattr("graphgrad.tf1.installing.import_module", lacking)
+    with tf.install(), pytest.raises(ModuleNotFoundError, match="there is none"):
+        importlib.import_module("tensorflow.nn.rnn_cell")
+
+
 @pytest.mark.usefixtures("own_gradients")
 def test_a_program_runs_by_the_command(tmp_path, capsys):
     (tmp_path / "helper.py").write_text("scale = 3.0\n")

@@ -11,13 +11,13 @@ from typing import Any
 
 from ...ir.build import adopted
 from ...ir.graph import current
-from ...ir.node import Region, Tensor
+from ...ir.node import Tensor
 from ...ir.program import Program
 from ...ops.base import ZeroTensor
 from ...ops.control import BodyGraph
 from ...regions.index import bodies_of
 from ..additive import copied_steps, note_twin
-from ..travel.transplant import Plain, copy_into
+from ..travel.transplant import copy_into
 
 
 def body_of(program: Program) -> BodyGraph:
@@ -25,18 +25,6 @@ def body_of(program: Program) -> BodyGraph:
     body = program.outputs[0].graph
     assert isinstance(body, BodyGraph)
     return body
-
-
-class Here(Plain):
-    """Carries what a body captured into the current graph."""
-
-    def tensor(self, t: Tensor) -> Tensor:
-        """The tensor as the current graph knows it."""
-        return adopted((t,))[0]
-
-    def region(self, region: Region) -> Region:
-        """The region itself."""
-        return region
 
 
 def here(program: Program) -> Program:
@@ -50,14 +38,18 @@ def here(program: Program) -> Program:
 
 def _copied(body: BodyGraph) -> Any:
     """What knows the copy of a body in the current graph: steps there are twins of those here."""
-    here = Here()
-    copy = copy_into(body, BodyGraph(current().graph, ""), here)
+    copy = copy_into(body, BodyGraph(current().graph, ""), _adopted)
     for inner, outer in list(body.captures.items()):
-        copy.graph.capture(copy.tensor(inner), here.tensor(outer))
+        copy.graph.capture(copy.tensor(inner), _adopted(outer))
     for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
         for first, step in copied_steps(old, new):
             note_twin(step, first)
     return copy
+
+
+def _adopted(t: Tensor) -> Tensor:
+    """The tensor as the current graph knows it."""
+    return adopted((t,))[0]
 
 
 def zero_in(body: BodyGraph, x: Tensor) -> Tensor:

@@ -243,10 +243,9 @@ def _entered(site: Site, regions: Sequence[Region], what: tuple[Any, ...]) -> Te
     kind, place, *at = what
     if kind != "home":
         return read_here(((site.inputs if kind == "input" else site.outputs)[place],))[0]
-    home, context = site._target.graph, CONTEXT.get()
-    assert home is not None
+    home: Any = site._target.graph
     found = _at(home, place)
-    if at[0] is not None and not regions[at[0]].contains(context.region):
+    if at[0] is not None:
         found = read_inside(regions[at[0]], found)
     return read_here((found,))[0]
 

@@ -197,11 +197,9 @@ class Batcher(Importer):
         of the two is batched. A trace is built anew for each call of its rule: those are apart.
         """
         home = at_home(step)
-        graph = home.graph
-        if home is step and isinstance(graph, TraceGraph):
+        if home is step and isinstance(home.graph, TraceGraph):
             return
-        above = [] if graph is None else around(graph)
-        root = next((g for g in above if isinstance(g, TraceGraph)), None)
+        root = next((g for g in around(home.graph) if isinstance(g, TraceGraph)), None)
         owner: Any = self
         while isinstance(owner, Batcher) and owner.source is not root:
             owner = owner.outer

@@ -4,6 +4,7 @@
 - A constant w of a product with w^T is turned before it, once.
 - x_t @ w of rows that are there before the loop is one product before it.
 - A row that is v_t @ w, and nothing else reads it, is one product behind the loop, of the rows v_t.
+- Rows that are there before the loop do not pass through it.
 - A carry that only adds up x_t^T @ y_t is one product behind it: [x_1; x_2; ...]^T [y_1; y_2; ...].
 - A carry that only adds rows v_t to zeros at places i_t is one addition of all rows behind it.
 
@@ -129,14 +130,15 @@ class _Leaving:
         reads = Counter(t for n in self.body.nodes if n not in self.left for t in n.inputs)
         reads.update(self.body.outputs)
         c = self.op.carries
+        rows = dict(enumerate(self.body.outputs[c:], c))
+        there = {j: self.stacked[t] for j, t in rows.items() if t in self.stacked}
         sums = {i: f for i in range(c) if (f := self._summed(i, reads))}
-        last = {j: n for j in range(c, len(self.body.outputs)) if (n := self._row(j, reads))}
-        if not (self.left or sums or last):
+        last = {j: n for j in rows if j not in there and (n := self._row(j, reads))}
+        left = len(self.left) + len(there) + len(last)
+        if not (left or sums):
             return None
-        for name, count in (("summed_runs", len(sums)), ("left_loops", len(self.left) + len(last))):
-            if count:
-                self.fired[name] += count
-        return self._rebuilt(sums, last)
+        self.fired += Counter(summed_runs=len(sums), left_loops=left)
+        return self._rebuilt(sums, last, there)
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -212,7 +214,7 @@ class _Leaving:
     def _row(self, j: int, reads: Counter[Tensor]) -> Node | None:
         """The product that a row is, if nothing else is made of it in the loop."""
         t = self.body.outputs[j]
-        if reads[t] != 1 or t in self.given or not is_plain(t.node) or t.node in self.left:
+        if reads[t] != 1 or t in self.given or not is_plain(t.node):
             return None
         x, w = t.node.inputs
         op = t.node.op
@@ -245,10 +247,12 @@ class _Leaving:
 
     # --- the new loop ---------------------------------------------------------------------------
 
-    def _rebuilt(self, sums: dict[int, list[Node]], last: dict[int, Node]) -> tuple[Tensor, ...]:
+    def _rebuilt(
+        self, sums: dict[int, list[Node]], last: dict[int, Node], there: dict[int, Tensor]
+    ) -> tuple[Tensor, ...]:
         op, body, c = self.op, self.body, self.op.carries
         kept = [i for i in range(c) if i not in sums]
-        rows = [j for j in range(c, len(body.outputs)) if j not in last]
+        rows = [j for j in range(c, len(body.outputs)) if j not in last and j not in there]
         made = [body.outputs[j] for j in rows]
         more = [t for t in self.rows if t not in set(made)]
         outputs = [*(body.outputs[i] for i in kept), *made, *more]
@@ -263,7 +267,7 @@ class _Leaving:
         )
         given = [*(self.node.inputs[i] for i in kept), *slices.values(), *constants.values()]
         found = derive(self.node, new, tuple(given)).outputs
-        stands = dict(zip((*kept, *rows), found, strict=False))
+        stands = there | dict(zip((*kept, *rows), found, strict=False))
         stacks = self.stacked | dict(zip((*made, *more), found[len(kept) :], strict=False))
         for j, inner in last.items():
             x, w = inner.inputs

@@ -84,10 +84,8 @@ def _runs(node: Node) -> int:
     """How often a loop runs, where that is known and worth segments; else 0."""
     if type(node.op) is not Scan or node.controls:
         return 0
-    types = [t.type for t in (*node.inputs, *node.op.programs[0].inputs)]
     runs = node.op.runs_of([t.type for t in node.inputs])
-    known = isinstance(runs, int) and all(t.static for t in types)
-    return runs if known and runs >= FEWEST else 0  # type: ignore[operator, return-value]
+    return runs if isinstance(runs, int) and runs >= FEWEST else 0
 
 
 def _sources(node: Node) -> list[Tensor]:

@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 def store_runs(program: Program, fired: Counter[str], room: Room) -> Program:
     """The program with loops that keep what their gradients would compute again, as far as there
     is room for it."""
-    loops = [node for node in program.nodes if type(node.op) is Scan and not node.controls]
+    loops = [node for node in program.nodes if type(node.op) is Scan]
     kept: dict[Node, Kept] = {}
     for at, node in enumerate(loops):
         for first in loops[:at]:
@@ -62,10 +62,9 @@ def _fitting(rows: Mapping[Node, Sequence[Tensor]], room: Room) -> dict[Node, li
         op: Any = loop.op
         (body,) = op.programs
         runs, made = op.runs_of([t.type for t in loop.inputs]), set(body.outputs[op.carries :])
-        for t in tensors if isinstance(runs, int) else ():
-            if t.type.static:
-                size = 0 if t in made else runs * nbytes(t.type)
-                wanted.append((_work(body, t) / max(1, size), size, loop, t))
+        for t in tensors:
+            size = 0 if t in made else runs * nbytes(t.type)
+            wanted.append((_work(body, t) / max(1, size), size, loop, t))
     found: dict[Node, list[Tensor]] = {}
     for _, size, loop, t in sorted(wanted, key=lambda w: -w[0]):
         if room.take(size):
