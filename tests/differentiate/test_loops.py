@@ -674,6 +674,30 @@ def test_S27_a_batch_of_gradients_of_loops_in_loops_where_some_carries_are_not_n
     np.testing.assert_allclose(answer(gg.vmap), answer(one_by_one), rtol=1e-12)
 
 
+def test_S27_a_batch_of_gradients_of_a_region_in_a_region_that_declares_a_carry_it_does_not_read():
+    """The loop backward does not take that carry, and has no region of which nothing is built."""
+
+    def slopes(row):
+        def body(c):
+            n, s = c
+            with gg.override_gradient(
+                lambda site, dy: [2.0 * dx for dx in site.default(dy)], inputs=[row, s]
+            ):
+                with gg.override_gradient(lambda site, dy: 3.0 * dy):
+                    v = gg.sin(row)
+                v = gg.negative(v)
+            return n + 1, s + v
+
+        y = gg.while_loop(lambda c: c[0] < 2, body, (gg.constant(0), row))[1]
+        return gg.gradients(y, row)
+
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        f = gg.compile(x, gg.vmap(slopes)(x))
+    rows = np.array([0.5, 0.7])
+    np.testing.assert_allclose(f(rows), np.full(2, 1.0 - 2 * 2 * 3), rtol=1e-12)
+
+
 # --- which carries a gradient moves through ------------------------------------------------------
 
 
