@@ -755,11 +755,13 @@ def test_a_loop_backward_of_known_length_reads_no_row_that_it_does_not_need():
     assert values(dh).tolist() == [16.0] * 3
 
 
-def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
-    """It gives ones, whatever it is given."""
+@pytest.mark.parametrize("compared", [False, True])
+def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows(compared):
+    """It gives ones, whatever it is given. No gradient flows through a comparison."""
 
     def run(carry, row):
         s, aside = carry
+        row = gg.where(aside > -2.0, row, 0.0) if compared else row
         with gg.override_gradient(lambda site, dy: gg.ones_like(dy)):
             aside = gg.sin(s)
         return (s * row, aside), None

@@ -235,6 +235,27 @@ def test_S32_a_stored_default_needs_the_inputs_to_which_something_flowed():
             gg.gradients(y2, [x2, z2])
 
 
+def test_S32_a_stored_default_has_the_same_gradients_in_a_batch_of_loops_that_end_apart():
+    """Whether an example goes on depends on a carry, and no gradient flows through that."""
+    with gg.Graph() as g:
+        x, z = gg.placeholder((), name="x"), gg.placeholder((), name="z")
+        with gg.override_gradient(
+            lambda site, dy: [2.0 * dx for dx in site.default(dy)], inputs=[x, z]
+        ):
+            h = gg.sin(x)
+            last = gg.while_loop(lambda c: c[0] < 0.7, lambda c: (h, c[1] * z), (z, z))
+            y = gg.identity(last[1])
+    new = pickle.loads(pickle.dumps(g))
+    x, y, z = there(new, x, y, z)
+
+    with gg.Graph():
+        a, b = gg.placeholder((2,)), gg.placeholder((2,))
+        ys = gg.vmap(lambda a, b: gg.import_graph(new, {x: a, z: b})[y])(a, b)
+        f = gg.compile([a, b], gg.gradients(ys, [a, b], unconnected="zero"))
+        dx, dz = f(np.array([1.5, 1.5]), np.array([0.5, 0.9]))
+    np.testing.assert_allclose([dx, dz], [[0.0, 0.0], [2.0 * 2 * 0.5, 2.0]], rtol=1e-12)
+
+
 # --- rules that open regions under themselves ----------------------------------------------------
 
 

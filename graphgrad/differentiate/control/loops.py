@@ -258,7 +258,7 @@ def _leads(run: OneRun) -> list[set[Tensor]]:
     while known != count:
         for node in nodes:
             reads = [*node.inputs, *(t for region in around[node] for t in regions[region])]
-            found = set().union(*(reach.get(t, ()) for t in reads))
+            found = set().union(*(reach.get(t, ()) for t in reads if t.type.differentiable))
             for t in node.outputs:
                 reach[t] = reach.get(t, set()) | found
         known, count = count, len([t for found in reach.values() for t in found])
