@@ -9,7 +9,6 @@ from ...ir.build import read_here, stamp_by_maps
 from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
-from ...ir.flat import holds
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.op import Op
@@ -21,9 +20,8 @@ from ...ops.random.keys import numbers_for, renumbered
 from ...ops.sources import apart, placeholder
 from ...regions.index import bodies_of
 from ..levels import Step
-from .stored import StoredRule
+from .closures import held_by
 from .transplant import Transplant
-from .travelled import Travelled
 
 __all__ = ["import_graph"]
 
@@ -242,26 +240,13 @@ def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterato
     rules: list[tuple[Any, Graph | None]] = [(r.rule, r.graph) for r in marked]
     rules += [(n.stamp, n.graph) for n in stamped if n.stamp is not None]
     for rule, home in rules:
-        yield from (n for n in _held(rule, home) if n.graph is graph)
+        yield from (n for n in held_by(rule, home) if n.graph is graph)
 
 
 def _bodies_of_all(nodes: Iterable[Node]) -> list[Graph]:
     """The bodies of nodes, and those in these."""
     own = dict.fromkeys(t.graph for n in nodes for p in n.op.bodies for t in p.outputs[:1])
     return [inner for body in own if body is not None for inner in bodies_of(body)]
-
-
-def _held(rule: Any, home: Graph | None) -> list[Node]:
-    """The nodes whose values the rule of a site of home holds on to."""
-    found: list[Any] = []
-    for fn in (getattr(rule, "fn", None), getattr(rule, "jvp", None)):
-        if isinstance(fn, StoredRule) and home is not None:
-            found += fn.held(home)
-        elif isinstance(fn, Travelled) and fn.home.graph is not None:
-            held = _held(fn.rule, fn.home.graph)
-            found += fn.standing_for([n for n in held if n.graph is fn.home.graph])
-    found += [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
-    return [n for n in found if isinstance(n, Node)]
 
 
 Graph.subgraph = subgraph  # type: ignore

@@ -30,6 +30,8 @@ from .travelled import Carrier, carried, enter
 class Plain:
     """What carriers do that carry things as they are."""
 
+    source: Graph | None = None
+    outer: Carrier | None = None
     batches = False
 
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
@@ -69,6 +71,7 @@ class Transplant(Plain):
     left_out  regions of which nothing comes along: what was derived from them is as built here
     """
 
+    source: Graph
     site: Site
     left_out: Collection[Region] = ()
 
@@ -323,6 +326,8 @@ class ByIndex(Plain):
 
     regions  what stands for each: their places in the graphs change as marks are taken off
     """
+
+    source: Graph
 
     def __init__(self, source: Graph) -> None:
         self.source = source
