@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.build import adopted
 from ...ir.graph import current
 from ...ir.node import Region, Tensor
 from ...ir.program import Program
@@ -28,11 +27,14 @@ def body_of(program: Program) -> BodyGraph:
 
 
 class Here(Plain):
-    """Carries what a body captured into the current graph."""
+    """Carries what a body captured into the graph in which this was made."""
+
+    def __init__(self) -> None:
+        self.graph = current().graph
 
     def tensor(self, t: Tensor) -> Tensor:
-        """The tensor as the current graph knows it."""
-        return adopted((t,))[0]
+        """The tensor as that graph knows it."""
+        return t if t.graph is self.graph else self.graph.adopt(t)
 
     def region(self, region: Region) -> Region:
         """The region itself."""
