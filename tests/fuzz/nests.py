@@ -1050,7 +1050,8 @@ class OnTape(World):
 
     def switch(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         at = min(max(int(ins[0].array) - s.how["less"], 0), len(s.bodies) - 1)
-        return [tape.identity(y) for y in self.run(s.bodies[at], env, *ins[1:])]
+        ys = self.run(s.bodies[at], env, *ins[1:])
+        return ys if len(s.bodies) == 1 else [*map(tape.identity, ys)]  # one is no choice
 
     def prefixes(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         x, a = ins[0], tape.sin(ins[1])
