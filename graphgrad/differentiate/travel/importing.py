@@ -166,19 +166,23 @@ def _carry_twins(transplant: Transplant) -> None:
     fresh: dict[Twins, Twins] = {}
     here = transplant.graph
     for step, twins in transplant.source.twins.items():
-        new = _made_of(step, transplant)
+        new = _made_of(step, transplant, {})
         if new is not None:
             here.twins[new] = fresh.setdefault(twins, Twins(here))
-    for source in (transplant.source, *transplant.bodies):
+    bodies = {
+        body: made
+        for source, copy in transplant.bodies.items()
+        for body, made in zip(bodies_of(source), bodies_of(copy.graph), strict=True)
+    }
+    for source in (transplant.source, *bodies):
         for step, of in source.again.items():
-            new, first = _made_of(step, transplant), _made_of(of, transplant)
+            new, first = (_made_of(each, transplant, bodies) for each in (step, of))
             if new is not None and first is not None:
                 new.graph.again[new] = first  # type: ignore[union-attr]
                 _stamp_as(new, first)
-    for copy in transplant.bodies.values():
-        for body in bodies_of(copy.graph):
-            for step, twins in body.twins.items():
-                body.twins[step] = fresh.setdefault(twins, Twins(body))
+    for body in bodies.values():
+        for step, twins in body.twins.items():
+            body.twins[step] = fresh.setdefault(twins, Twins(body))
 
 
 def _stamp_as(new: Step, first: Step) -> None:
@@ -193,12 +197,11 @@ def _takes_stamps(node: Node) -> bool:
     return node.origin is None and not within
 
 
-def _made_of(step: Step, transplant: Transplant) -> Step | None:
+def _made_of(step: Step, transplant: Transplant, bodies: Mapping[Any, Graph]) -> Step | None:
     """What stands for a step of the source, if it is in the graph itself, or of a body in it."""
-    body = transplant.bodies.get(step.graph)  # type: ignore[arg-type]
+    body = bodies.get(step.graph)
     if body is not None:
-        made: Step = body.graph.nodes[step.index] if isinstance(step, Node) else body.region(step)
-        return made
+        return (body.nodes if isinstance(step, Node) else body.regions)[step.index]
     new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
     if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
         new = transplant.tensors[step.outputs[0]].node
