@@ -448,6 +448,19 @@ def test_S15_S27_so_it_does_in_choices_in_choices(tmp_path):
             gg.gradients(at(y) * 2.0 + at(dx), at(x))
 
 
+def test_S15_S27_so_it_does_in_a_batch():
+    marked = within(lambda site, dy: dy * dy, gg.sin)
+
+    def f(x):
+        y = rules.checkpoint(lambda x: marked(x) * x)(x)
+        return y * 2.0 + gg.gradients(y, x)
+
+    x = gg.placeholder((2,), name="x")
+    z = gg.vmap(f)(x)
+    with pytest.raises(GradientError, match="for each part and not once"):
+        gg.gradients(z, x)
+
+
 def test_S05_a_choice_that_a_rule_inside_hides_is_an_error_that_names_that_rule():
     x = gg.placeholder((), name="x")
     hidden = within(seven, lambda x: gg.cos(x) * 2.0)
