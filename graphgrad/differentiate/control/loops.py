@@ -35,6 +35,7 @@ from ...ops.logic import less, where
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ..gradients import gradients
+from ..plan import stops
 from ..travel.closures import held_in
 from ..travel.trace import TraceGraph
 from .bodies import body_of, here, zero_in
@@ -264,7 +265,8 @@ def _leads(run: OneRun) -> list[set[Tensor]]:
     """
     made = [*run.after, *run.rows]
     nodes: Sequence[Node] = Program([*run.kept, *run.constants], made).nodes
-    tree = current().question.tree
+    question: Any = current().question
+    tree = question.tree
     around = {n: tree.chain(tree.around(n)) for n in run.body.nodes}
     regions = {region: _reads(region) for found in around.values() for region in found}
     if regions:
@@ -273,7 +275,8 @@ def _leads(run: OneRun) -> list[set[Tensor]]:
     known, count = -1, 0
     while known != count:
         for node in nodes:
-            reads = [*node.inputs, *(t for region in around[node] for t in regions[region])]
+            reads = [] if stops(node, question) else [*node.inputs]
+            reads += [t for region in around[node] for t in regions[region]]
             found = set().union(*(reach.get(t, ()) for t in reads if t.type.differentiable))
             for t in node.outputs:
                 reach[t] = reach.get(t, set()) | found
