@@ -268,6 +268,25 @@ def test_S27_gradients_of_gradients_of_a_loop_have_what_rules_in_it_close_over(l
     )
 
 
+def test_S30_so_they_have_what_the_rule_of_a_name_closes_over():
+    def hold(k):
+        gg.register_gradient("travel/held", replace=True)(lambda site, dy: dy * gg.sin(k))
+        return "travel/held"
+
+    def run(carry, _):
+        s, k = carry
+        s = one_run(x, s, k, hold)
+        with gg.override_gradient("travel/nobody registers this", late=True):
+            aside = gg.exp(k)
+        return (s, k * x + gg.stop_gradient(aside) * 0.0), None
+
+    x = gg.placeholder((), name="x")
+    y = gg.scan(run, (x, x + 1.0), length=1)[0][0]
+    d2 = gg.evaluate(gg.gradients(gg.gradients(y, x), x), {x: 0.3})
+    gg.unregister_gradient("travel/held")
+    assert d2 == pytest.approx(np.cos(np.tanh(0.3)) * np.sin(1.3), rel=1e-12)
+
+
 def test_S27_a_carry_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
     def hold(k):
         kept = SimpleNamespace(values=SimpleNamespace(k=k))

@@ -39,6 +39,6 @@ def held_in(body: BodyGraph) -> list[Tensor]:
                 if node.graph in found:
                     found[node.graph] += node.outputs
     for each, tensors in reversed(found.items()):  # bodies stand behind those that they are in
-        if each is not body and tensors:
+        if each is not body:
             found[each.outer] += [each.captures[t] for t in needed(each, tensors)]
     return found[body]
