@@ -32,7 +32,7 @@ def held_in(body: BodyGraph) -> list[Tensor]:
     found: dict[Any, list[Tensor]] = {each: [] for each in bodies_of(body)}
     for each in found:
         for mark in {id(mark): mark for _, mark in marks_of(each)}.values():
-            rule = as_rule(mark) if not isinstance(mark, str) or is_registered(mark) else mark
+            rule = as_rule(mark) if isinstance(mark, str) and is_registered(mark) else mark
             with BodyScope(each):
                 held = held_by(rule, each)
             for node in held:
