@@ -1472,6 +1472,7 @@ REASONS = (
     "is called once for all of them",
     "was put once for all examples by vmap",
     "has another rule here than when the graph was stored",
+    "adds up what the examples give: a rule that is put on what vmap() made",
 )
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
 IN_BATCH = ("the gradient rule 'rule' (defined at",)
