@@ -92,8 +92,8 @@ class SweepPlan:
 
     def is_cut(self, step: Node) -> bool:
         """Whether nothing flows through a node that reads what is live."""
-        if type(step.op) is StopGradient:
-            return self.question.rule_of(step, step.stamp) is None
+        if stops(step, self.question):
+            return True
         if type(step.op) is After:  # the other inputs say when, not what
             return not self.is_live(step.inputs[0], viewpoint(step, self.question.tree))
         return False
@@ -121,3 +121,8 @@ class SweepPlan:
     def led_to(self, region: Region) -> list[Tensor]:
         """The outputs of a region that is passed: all, for its rule says what depends on what."""
         return [t for t in settled_boundary(region).outputs if t.type.differentiable]
+
+
+def stops(node: Node, question: Question) -> bool:
+    """Whether it is a stop_gradient for which no rule speaks."""
+    return type(node.op) is StopGradient and question.rule_of(node, node.stamp) is None

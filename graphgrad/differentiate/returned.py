@@ -11,7 +11,7 @@ from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
 from ..ir.errors import GradientError, counted
 from ..ir.kinds import can_cast, is_inexact, kind_of
-from ..ir.node import Tensor
+from ..ir.node import Region, Tensor
 from ..ir.types import check_unmasked, compatible
 from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
@@ -168,8 +168,11 @@ def _remedy(site: Site, x: Tensor, dx: Tensor) -> str:
     """How a gradient of another shape becomes one of x's."""
     if len(dx.shape) < len(x.shape):
         return "gg.broadcast_like(dx, x) repeats it"
-    carried = getattr(site._target, "rule", None)  # which another one stands in for
-    if getattr(carried, "batched", False) and compatible(dx.shape[1:], x.shape):
+    target = site._target
+    batched = isinstance(target, Region) and (  # another rule stands in for one of a batch
+        target.stamped is not None or getattr(target.rule, "batched", False)
+    )
+    if batched and compatible(dx.shape[1:], x.shape):
         return (
             "gg.sum(dx, 0) adds up what the examples give: a rule that is put on what vmap() made "
             f"is called once for all of them, and they share {x.name}"

@@ -6,12 +6,14 @@ for ops and types. What few nodes have is two lists: the nodes, and what they ha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from ..ir.errors import FileError
 from ..ir.flat import Flat
+from ..ir.node import Twins
 from ..ir.op import Op
 from .marks import MarkWriter
 from .tables import Tables
@@ -30,10 +32,12 @@ class ColumnWriter:
 
     def written(self, flats: Sequence[Flat]) -> list[dict[str, Any]]:
         """The columns of a graph and of the bodies in it."""
-        return [self._columns(flat) for flat in flats]
+        shared = _in_several(flats)
+        return [self._columns(flat, shared) for flat in flats]
 
-    def _columns(self, flat: Flat) -> dict[str, Any]:
+    def _columns(self, flat: Flat, shared: dict[Twins, int]) -> dict[str, Any]:
         own: list[Any] = []
+        twins = {each: k for k, each in enumerate(_twins(flat))}
         found = {
             "name": flat["name"],
             "ops": [self._op(op, own, i, flat) for i, op in enumerate(flat["ops"])],
@@ -51,14 +55,15 @@ class ColumnWriter:
             "random": [written(n, self.tables) for n in flat["random"]],
             "regions": [self._region(r, flat, i) for i, r in enumerate(flat["regions"])],
             "scattered": flat["scattered"],
-            "twins": _classes(flat["twins"]),
+            "twins": [[node, i, twins[each]] for node, i, each in flat["twins"]],
+            "twins_in_bodies": [[k, shared[each]] for each, k in twins.items() if each in shared],
             "again": list(map(list, flat["again"])),
             "calls": [[rule, list(site), _refs(outer)] for rule, site, outer in flat["calls"]],
             "bodies": [
                 {"graph": b["graph"], "captures": list(map(_refs, b["captures"]))}
                 for b in flat["bodies"]
             ],
-            "again_in_bodies": list(map(list, flat["again_in_bodies"])),
+            "again_in_bodies": list(map(list, flat.get("again_in_bodies", ()))),
         }
         return {k: v for k, v in found.items() if v or k in ("name", "ops", "inputs", "types")}
 
@@ -151,7 +156,12 @@ def _runs(scopes: dict[int, str]) -> list[list[Any]]:
     return runs
 
 
-def _classes(rows: Sequence[tuple[bool, int, Any]]) -> list[list[Any]]:
-    """Steps of which there are copies: those with one number are copies of one."""
-    numbers: dict[Any, int] = {}
-    return [[node, i, numbers.setdefault(each, len(numbers))] for node, i, each in rows]
+def _twins(flat: Flat) -> dict[Twins, None]:
+    """What copies have in common: those with one of these are copies of one step."""
+    return dict.fromkeys(each for _, _, each in flat["twins"])
+
+
+def _in_several(flats: Sequence[Flat]) -> dict[Twins, int]:
+    """What copies have in common that lie in several of these graphs, by number."""
+    counts = Counter(each for flat in flats for each in _twins(flat))
+    return {each: k for k, each in enumerate(t for t, count in counts.items() if count > 1)}

@@ -34,13 +34,19 @@ class ColumnReader:
             raise FileError("a body of control flow is in no graph, or in several")
         if any(type(body) is not int or body <= graph for graph, body in bodies):
             raise FileError("a body of control flow stands before the graph that it is in")
-        return [self._flat(g, size, sizes) for g, size in zip(graphs, sizes, strict=True)]
+        for g, size in zip(graphs, sizes, strict=True):
+            size.within = [sizes[b["graph"]] for b in g.get("bodies", ())]
+        shared: dict[int, Twins] = {}
+        return [self._flat(g, size, shared) for g, size in zip(graphs, sizes, strict=True)]
 
-    def _flat(self, said: dict[str, Any], size: Size, sizes: list[Size]) -> Flat:
-        bodies = [_body(b, size, sizes[b["graph"]]) for b in said.get("bodies", ())]
-        within = [sizes[b["graph"]] for b in bodies]
-        own = [self._own(op, size, within) for op in said.get("own", ())]
-        twins: dict[int, Twins] = {}
+    def _flat(self, said: dict[str, Any], size: Size, shared: dict[int, Twins]) -> Flat:
+        pairs = zip(said.get("bodies", ()), size.within, strict=True)
+        bodies = [_body(b, size, inner) for b, inner in pairs]
+        own = [self._own(op, size) for op in said.get("own", ())]
+        twins = {
+            number(k): shared.setdefault(number(n), Twins())
+            for k, n in said.get("twins_in_bodies", ())
+        }
         flat: Flat = {
             "name": text(said["name"]),
             "ops": self._ops(said["ops"], own),
@@ -67,7 +73,7 @@ class ColumnReader:
             ],
             "calls": [_call(call, size) for call in said.get("calls", ())],
             "bodies": bodies,
-            "again_in_bodies": [_again(r, within) for r in said.get("again_in_bodies", ())],
+            "again_in_bodies": [_again(r, size) for r in said.get("again_in_bodies", ())],
         }
         self._mark(flat, said, size)
         return flat
@@ -86,7 +92,7 @@ class ColumnReader:
         known = [*self.tables.ops, *reversed(own)]
         return [known[at] for at in places]
 
-    def _own(self, said: Any, size: Size, within: list[Size]) -> Any:
+    def _own(self, said: Any, size: Size) -> Any:
         if "residual" in said:
             return "residual", size.region(said["residual"])
         name, revision, attrs = said["op"]
@@ -98,7 +104,7 @@ class ColumnReader:
             raise FileError(f"{name} has {sorted(found)}, not {sorted(cls.fields)}")
         parts = []
         for at, inputs, outputs in said["bodies"]:
-            body: Size = entry(within, at, "body")
+            body: Size = entry(size.within, at, "body")
             parts.append((at, body.tensors(inputs), body.tensors(outputs)))
         if not parts or not all(outputs for _, _, outputs in parts):
             raise FileError(f"{name} without a body, or with one that gives nothing")
@@ -149,7 +155,12 @@ class ColumnReader:
 
 
 class Size:
-    """How much there is of each thing in a graph that is read: what places are checked against."""
+    """How much there is of each thing in a graph that is read: what places are checked against.
+
+    within  of the bodies in it
+    """
+
+    within: Sequence[Size] = ()
 
     def __init__(self, said: dict[str, Any]) -> None:
         self._said = said
@@ -159,6 +170,13 @@ class Size:
         self.calls = len(said.get("calls", ()))
         if len(self.outputs) != self.nodes or len(said["inputs"]) != self.nodes:
             raise FileError("its columns are not of one length")
+
+    def body(self, at: Any) -> Size:
+        """A body: by its place, or by those of bodies in one another."""
+        found = self
+        for place in at if type(at) is list else [at]:
+            found = entry(found.within, place, "body")
+        return found
 
     def node(self, at: Any) -> int:
         """The place of a node."""
@@ -260,10 +278,20 @@ def _call(said: Any, size: Size) -> tuple[str, tuple[str, int], tuple[Ref, ...]]
     return text(rule), (kind, size.step(kind == "node", at)), size.tensors(outer)
 
 
-def _again(said: Any, within: Sequence[Size]) -> tuple[bool, int, int, int, int]:
+def _again(said: Any, size: Size) -> tuple[bool, Any, int, Any, int]:
     node, new, i, first, j = said
-    new_size, first_size = entry(within, new, "body"), entry(within, first, "body")
-    return node is True, new, new_size.step(node, i), first, first_size.step(node, j)
+    new_size, first_size = size.body(new), size.body(first)
+    return (
+        node is True,
+        _place(new),
+        new_size.step(node, i),
+        _place(first),
+        first_size.step(node, j),
+    )
+
+
+def _place(said: Any) -> Any:
+    return tuple(said) if type(said) is list else said
 
 
 def text(said: Any) -> str:

@@ -7,7 +7,7 @@ Positions become (file, line). What cannot leave its graph is refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -24,6 +24,8 @@ Flat = dict[str, Any]
 Carry = Callable[[Any, "Node | Region"], Any] | None
 """Makes of a rule one that can leave the graph; None: closures over tensors are refused."""
 Ref = tuple[int, int]
+Path = tuple[int, ...]
+"""A body within a graph: its place among the bodies there, its place in that one, and so on."""
 
 
 def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
@@ -32,7 +34,22 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
     GraphError for a region or node whose rule is a closure over tensors of this graph, unless
     carry makes something of it.
     """
+    within: dict[Any, Path] = {}
+    flat = _flat_graph(graph, carry, within, ())
+    flat["again_in_bodies"] = [
+        (type(s) is Node, _place(at), s.index, _place(within[of.graph]), of.index)
+        for each, at in within.items()
+        for s, of in each.again.items()
+        if of.graph is not each and of.graph in within
+        if _both_in(each, s) and _both_in(of.graph, of)
+    ]
+    return flat
+
+
+def _flat_graph(graph: Graph, carry: Carry, within: dict[Any, Path], path: Path) -> Flat:
+    """What there is of one graph; within: it and the bodies in it, where they are."""
     check_room()
+    within[graph] = path
     calls: dict[RuleCall, int] = {}
     bodies: dict[Any, int] = {}
     flat: Flat = {"name": graph.name, **_flat_nodes(graph.nodes, calls, bodies, carry)}
@@ -48,13 +65,7 @@ def flatten_graph(graph: Graph, carry: Carry = None) -> Flat:
         if _both_in(graph, s, of)
     ]
     flat["calls"] = [_flat_call(c) for c in calls]
-    flat["bodies"] = [_flat_body(b, carry) for b in bodies]
-    flat["again_in_bodies"] = [
-        (type(s) is Node, at, s.index, bodies[of.graph], of.index)
-        for body, at in bodies.items()
-        for s, of in body.again.items()
-        if of.graph in bodies and _both_in(body, s) and _both_in(of.graph, of)
-    ]
+    flat["bodies"] = [_flat_body(b, carry, within, (*path, i)) for b, i in bodies.items()]
     return flat
 
 
@@ -77,10 +88,15 @@ def _flat_nodes(
 
 def restore_graph(graph: Graph, flat: Flat) -> Graph:
     """Fill an empty graph with what flatten_graph wrote."""
+    return _restored(graph, flat, {})
+
+
+def _restored(graph: Graph, flat: Flat, within: dict[Any, Any]) -> Graph:
+    """The graph, filled; within: the bodies of it and of those in it, in order."""
     check_room()
     graph.name = flat["name"]
     regions = [_bare_region(graph, i, r) for i, r in enumerate(flat["regions"])]
-    bodies = [_restored_body(b, graph) for b in flat["bodies"]]
+    within[graph] = bodies = [_restored_body(b, graph, within) for b in flat["bodies"]]
     calls = [RuleCall(None, rule, frozenset()) for rule, _, _ in flat["calls"]]  # type: ignore[arg-type]
     _restore_nodes(graph, flat, regions, bodies, calls)
     nodes = graph.nodes
@@ -92,7 +108,7 @@ def restore_graph(graph: Graph, flat: Flat) -> Graph:
             body.capture(body.nodes[j].outputs[m], nodes[i].outputs[k])
     graph.regions.extend(regions)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
-    _restore_copies(graph, flat, bodies)
+    _restore_copies(graph, flat, within)
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
     graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
@@ -121,15 +137,15 @@ def _restore_nodes(
         nodes.append(node)
 
 
-def _restore_copies(graph: Graph, flat: Flat, bodies: list[Any]) -> None:
+def _restore_copies(graph: Graph, flat: Flat, within: dict[Any, Any]) -> None:
     """What is a copy of what, and what was built once more."""
     for is_node, i, twins in flat["twins"]:
         graph.twins[graph.nodes[i] if is_node else graph.regions[i]] = twins
     for is_node, i, j in flat["again"]:
         steps: Any = graph.nodes if is_node else graph.regions
         graph.again[steps[i]] = steps[j]
-    for is_node, at, i, of, j in flat.get("again_in_bodies", ()):  # older files have none
-        new, first = bodies[at], bodies[of]
+    for is_node, at, i, of, j in flat.get("again_in_bodies", ()):  # of the outermost graph
+        new, first = (reduce(lambda g, k: within[g][k], path_of(b), graph) for b in (at, of))
         steps = (new.nodes, first.nodes) if is_node else (new.regions, first.regions)
         new.again[steps[0][i]] = steps[1][j]
 
@@ -225,13 +241,24 @@ def _restored_op(flat: Any, regions: list[Region], bodies: list[Any]) -> Op:
     return op.replace_bodies(programs)
 
 
-def _flat_body(body: Any, carry: Carry) -> Flat:
+def _place(path: Path) -> int | Path:
+    """A path as it is stored: of a body in the graph itself, the place alone."""
+    return path[0] if len(path) == 1 else path
+
+
+def path_of(place: int | Path) -> Path:
+    """The path that is stored."""
+    return (place,) if isinstance(place, int) else place
+
+
+def _flat_body(body: Any, carry: Carry, within: dict[Any, Path], path: Path) -> Flat:
     captures = [(_refs((o,))[0], _refs((i,))[0]) for i, o in body.captures.items()]
-    return {"graph": flatten_graph(body, carry), "type": type(body), "captures": captures}
+    graph = _flat_graph(body, carry, within, path)
+    return {"graph": graph, "type": type(body), "captures": captures}
 
 
-def _restored_body(flat: Flat, outer: Graph) -> Any:
-    return restore_graph(flat["type"](outer, ""), flat["graph"])
+def _restored_body(flat: Flat, outer: Graph, within: dict[Any, Any]) -> Any:
+    return _restored(flat["type"](outer, ""), flat["graph"], within)
 
 
 def _flat_region(region: Region, calls: dict[RuleCall, int], carry: Carry) -> dict[str, Any]:

@@ -492,6 +492,7 @@ def _forget(graph: Graph, gone: set[Region]) -> None:
     graph.scattered[:] = [r for r in graph.scattered if r in graph.regions]
     for region in gone:
         graph.again.pop(region, None)
+        graph.twins.pop(region, None)
     for index, region in enumerate(graph.regions):
         region.index = index
 

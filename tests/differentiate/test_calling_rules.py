@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -834,7 +836,8 @@ def test_S19_the_error_says_how_to_make_it_of_the_right_shape(shape, got, hint):
     assert str(error.value).count("gg.") == 1
 
 
-def test_S19_the_error_says_that_the_examples_of_a_batch_share_an_input():
+@pytest.mark.parametrize("stored", [False, True])
+def test_S19_the_error_says_that_the_examples_of_a_batch_share_an_input(stored):
     """Its stamp makes the batch, and the rule of the call is put on that."""
     x = placeholder((3,))
 
@@ -843,9 +846,12 @@ def test_S19_the_error_says_that_the_examples_of_a_batch_share_an_input():
             return exp(x)
 
     y = gg.vmap(f)(gg.constant([1.0, 2.0]))
-    with pytest.raises(gg.GradientError, match=r"gg.sum\(dx, 0\).*they share"):
+    if stored:
+        x, y = pickle.loads(pickle.dumps((x, y)))
+    with x.graph, pytest.raises(gg.GradientError, match=r"gg.sum\(dx, 0\).*they share"):
         gg.gradients(y, x, overrides={"Exp": lambda site, dy: dy * site.inputs[0]})
-    dx = gg.gradients(y, x, overrides={"Exp": lambda site, dy: gg.sum(dy * site.inputs[0], 0)})
+    with x.graph:
+        dx = gg.gradients(y, x, overrides={"Exp": lambda site, dy: gg.sum(dy * site.inputs[0], 0)})
     assert value(dx, {x: [1.0, 2.0, 3.0]}).tolist() == [2, 4, 6]
 
 

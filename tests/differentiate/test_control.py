@@ -258,9 +258,9 @@ def test_S15_S27_the_same_where_a_branch_under_vmap_differentiates_the_choice(ch
         second(quadratic)
 
 
-@pytest.mark.parametrize("how", ["copy", "pickle", "import", "subgraph"])
+@pytest.mark.parametrize("how", ["copy", "pickle", "file", "import", "subgraph"])
 @pytest.mark.parametrize("batch", [False, True])
-def test_S15_S27_copies_of_a_body_are_known_in_a_copy_of_the_graph(batch, how):
+def test_S15_S27_copies_of_a_body_are_known_in_a_copy_of_the_graph(batch, how, tmp_path):
     with gg.Graph() as graph:
         x = gg.placeholder((2,) if batch else (), name="x")
 
@@ -280,6 +280,9 @@ def test_S15_S27_copies_of_a_body_are_known_in_a_copy_of_the_graph(batch, how):
             new = graph.copy()
         elif how == "pickle":
             new = pickle.loads(pickle.dumps(graph))
+        elif how == "file":
+            gg.save(tmp_path / "graph.gg", graph)
+            new = gg.load(tmp_path / "graph.gg").graph
         else:
             new = graph.subgraph(x, z)
     with new, pytest.raises(gg.GradientError, match="for each part and not once"):

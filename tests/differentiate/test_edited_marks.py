@@ -370,6 +370,23 @@ def test_S04_an_edit_of_what_the_home_builds_once_more_is_an_error_that_names_th
             gg.gradients(y, [w, x])
 
 
+@pytest.mark.parametrize("gone", [["edited/inner"], ["edited/inner", "edited/twice"]])
+def test_S04_marks_that_are_taken_off_in_a_branch_of_what_was_stored_leave_the_others(gone):
+    """The default of the rule around the choice made copies of its branches when it was traced."""
+    with gg.Graph() as home:
+        x = gg.placeholder((), name="x")
+        with gg.override_gradient("edited/twice"):
+            y = gg.cond(x < 1.0, lambda: block(x, seven, "edited/inner"), lambda: x) * 1.0
+    pickle.dumps(home)
+    for name in gone:
+        home.unmark(gg.select.rule(name))
+    copy = home.copy()
+    x, y = copy.tensor("x:0"), copy.nodes[y.node.index].outputs[0]
+    with copy:
+        found = gg.evaluate(gg.gradients(y, x), {x: np.array(0.0)})
+    assert found == (7.0 if len(gone) == 2 else 14.0)
+
+
 def test_a_rule_under_vmap_asks_anew_for_each_question():
     """What flows inside may be to other inputs than at the first question."""
 

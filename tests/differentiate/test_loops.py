@@ -674,6 +674,30 @@ def test_S27_a_batch_of_gradients_of_loops_in_loops_where_some_carries_are_not_n
     np.testing.assert_allclose(answer(gg.vmap), answer(one_by_one), rtol=1e-12)
 
 
+def test_S27_a_batch_of_gradients_of_a_region_in_a_region_that_declares_a_carry_it_does_not_read():
+    """The loop backward does not take that carry, and has no region of which nothing is built."""
+
+    def slopes(row):
+        def body(c):
+            n, s = c
+            with gg.override_gradient(
+                lambda site, dy: [2.0 * dx for dx in site.default(dy)], inputs=[row, s]
+            ):
+                with gg.override_gradient(lambda site, dy: 3.0 * dy):
+                    v = gg.sin(row)
+                v = gg.negative(v)
+            return n + 1, s + v
+
+        y = gg.while_loop(lambda c: c[0] < 2, body, (gg.constant(0), row))[1]
+        return gg.gradients(y, row)
+
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        f = gg.compile(x, gg.vmap(slopes)(x))
+    rows = np.array([0.5, 0.7])
+    np.testing.assert_allclose(f(rows), np.full(2, 1.0 - 2 * 2 * 3), rtol=1e-12)
+
+
 # --- which carries a gradient moves through ------------------------------------------------------
 
 
@@ -731,11 +755,14 @@ def test_a_loop_backward_of_known_length_reads_no_row_that_it_does_not_need():
     assert values(dh).tolist() == [16.0] * 3
 
 
-def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows():
+@pytest.mark.parametrize("read", ["not at all", "compared", "stopped"])
+def test_S01_a_rule_is_not_called_for_a_carry_to_which_no_gradient_flows(read):
     """It gives ones, whatever it is given."""
 
     def run(carry, row):
         s, aside = carry
+        row = gg.where(aside > -2.0, row, 0.0) if read == "compared" else row
+        row = row + gg.stop_gradient(aside) * 0.0 if read == "stopped" else row
         with gg.override_gradient(lambda site, dy: gg.ones_like(dy)):
             aside = gg.sin(s)
         return (s * row, aside), None

@@ -291,6 +291,48 @@ def test_S32_a_stored_default_needs_the_inputs_to_which_something_flowed():
             gg.gradients(y2, [x2, z2])
 
 
+@pytest.mark.parametrize(
+    "body",
+    [lambda x, f: gg.cond(x < 1.0, lambda: f(x), lambda: x), lambda x, f: gg.map(f, x[None])[0]],
+    ids=["branch", "loop"],
+)
+def test_S32_a_default_through_a_body_in_which_a_rule_closes_over_the_outside_is_stored(body):
+    with gg.Graph() as g:
+        x, k = gg.placeholder((), name="x"), gg.placeholder((), name="k")
+
+        def marked(x):
+            with gg.gradient_override_map({"Tanh": lambda site, dy: dy * k}):
+                return gg.tanh(x)
+
+        with gg.override_gradient(lambda site, dy: [2.0 * dx for dx in site.default(dy)]):
+            y = body(x, marked) * 1.0
+    new = pickle.loads(pickle.dumps(g))
+    x, k, y = there(new, x, k, y)
+    with new:
+        assert gg.evaluate(gg.gradients(y, x), {x: 0.3, k: 5.0}) == 10.0
+
+
+def test_S32_a_stored_default_has_the_same_gradients_in_a_batch_of_loops_that_end_apart():
+    """Whether an example goes on depends on a carry, and no gradient flows through that."""
+    with gg.Graph() as g:
+        x, z = gg.placeholder((), name="x"), gg.placeholder((), name="z")
+        with gg.override_gradient(
+            lambda site, dy: [2.0 * dx for dx in site.default(dy)], inputs=[x, z]
+        ):
+            h = gg.sin(x)
+            last = gg.while_loop(lambda c: c[0] < 0.7, lambda c: (h, c[1] * z), (z, z))
+            y = gg.identity(last[1])
+    new = pickle.loads(pickle.dumps(g))
+    x, y, z = there(new, x, y, z)
+
+    with gg.Graph():
+        a, b = gg.placeholder((2,)), gg.placeholder((2,))
+        ys = gg.vmap(lambda a, b: gg.import_graph(new, {x: a, z: b})[y])(a, b)
+        f = gg.compile([a, b], gg.gradients(ys, [a, b], unconnected="zero"))
+        dx, dz = f(np.array([1.5, 1.5]), np.array([0.5, 0.9]))
+    np.testing.assert_allclose([dx, dz], [[0.0, 0.0], [2.0 * 2 * 0.5, 2.0]], rtol=1e-12)
+
+
 # --- rules that open regions under themselves ----------------------------------------------------
 
 

@@ -223,6 +223,81 @@ def test_S27_a_tensor_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
         assert "test_travel.py" in str(error.value)
 
 
+def one_run(x, s, k, hold):
+    """What its gradient reads of tanh has a gradient of its own, by a rule that holds a carry."""
+    with gg.override_gradient(lambda site, dy: dy * gg.sin(t), inputs=[x]) as region:
+        with gg.gradient_override_map({"Tanh": hold(k)}):
+            t = gg.tanh(x)
+        y = gg.identity(t)
+        region.declare(outputs=[y])
+    return s + y
+
+
+def in_a_loop(x, hold):
+    def run(carry, _):
+        s, k = carry
+        return (one_run(x, s, k, hold), k * x), None
+
+    return gg.scan(run, (x, x + 1.0), length=2)[0][0]
+
+
+def in_a_loop_in_a_loop(x, hold):
+    def run(carry, _):
+        s, k = carry
+        return (gg.fori_loop(0, 2, lambda i, t: one_run(x, t, k, hold), s), k * x), None
+
+    return gg.scan(run, (x, x + 1.0), length=2)[0][0]
+
+
+def pickled(g, xs, ys):
+    return pickle.loads(pickle.dumps((g, xs, ys)))
+
+
+@pytest.mark.parametrize("journey", [lambda *program: program, *JOURNEYS[:3], pickled])
+@pytest.mark.parametrize("loop", [in_a_loop, in_a_loop_in_a_loop])
+def test_S27_gradients_of_gradients_of_a_loop_have_what_rules_in_it_close_over(loop, journey):
+    with gg.Graph() as g:
+        x = gg.placeholder((), name="x")
+        y = loop(x, lambda k: lambda site, dy: dy * gg.sin(k))
+    g, (x,), (y,) = journey(g, [x], [y])
+    with g:
+        d2 = gg.evaluate(gg.gradients(gg.gradients(y, x), x), {x: 0.3})
+    times = 1 if loop is in_a_loop else 2
+    assert d2 == pytest.approx(
+        times * np.cos(np.tanh(0.3)) * (np.sin(1.3) + np.sin(1.3 * 0.3)), rel=1e-12
+    )
+
+
+def test_S30_so_they_have_what_the_rule_of_a_name_closes_over():
+    def hold(k):
+        gg.register_gradient("travel/held", replace=True)(lambda site, dy: dy * gg.sin(k))
+        return "travel/held"
+
+    def run(carry, _):
+        s, k = carry
+        s = one_run(x, s, k, hold)
+        with gg.override_gradient("travel/nobody registers this", late=True):
+            aside = gg.exp(k)
+        return (s, k * x + gg.stop_gradient(aside) * 0.0), None
+
+    x = gg.placeholder((), name="x")
+    y = gg.scan(run, (x, x + 1.0), length=1)[0][0]
+    d2 = gg.evaluate(gg.gradients(gg.gradients(y, x), x), {x: 0.3})
+    gg.unregister_gradient("travel/held")
+    assert d2 == pytest.approx(np.cos(np.tanh(0.3)) * np.sin(1.3), rel=1e-12)
+
+
+def test_S27_a_carry_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
+    def hold(k):
+        kept = SimpleNamespace(values=SimpleNamespace(k=k))
+        return lambda site, dy: dy * kept.values.k
+
+    x = gg.placeholder((), name="x")
+    dx = gg.gradients(in_a_loop(x, hold), x)
+    with pytest.raises(gg.GradientError, match=r"body of scan\(\).*Placeholder_1:0.*test_travel"):
+        gg.gradients(dx, x)
+
+
 def test_S27_what_was_differentiated_before_the_journey_can_be_differentiated_after_it():
     g, (x,), (y,) = closure_program()
     with g:

@@ -1047,7 +1047,8 @@ class OnTape(World):
 
     def switch(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         at = min(max(int(ins[0].array) - s.how["less"], 0), len(s.bodies) - 1)
-        return [tape.identity(y) for y in self.run(s.bodies[at], env, *ins[1:])]
+        ys = self.run(s.bodies[at], env, *ins[1:])
+        return ys if len(s.bodies) == 1 else [*map(tape.identity, ys)]  # one is no choice
 
     def prefixes(self, s: Statement, ins: list[Any], env: Any) -> list[Any]:
         x, a = ins[0], tape.sin(ins[1])
@@ -1470,6 +1471,7 @@ REASONS = (
     "is called once for all of them",
     "was put once for all examples by vmap",
     "has another rule here than when the graph was stored",
+    "adds up what the examples give: a rule that is put on what vmap() made",
 )
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
 IN_BATCH = ("the gradient rule 'rule' (defined at",)

@@ -428,6 +428,39 @@ def test_S27_the_derivative_that_was_taken_goes_along_with_what_it_was_built_fro
     same(found[1:], found[:1] * 3)
 
 
+def test_S15_S27_so_it_does_in_choices_in_choices(tmp_path):
+    """What flows to the site comes in two parts, to it and to what was built once more of it."""
+    marked = within(lambda site, dy: dy * dy, gg.sin)
+
+    def f(x):
+        inner = partial(gg.cond, x < 8.0, lambda: marked(x) * x, lambda: x)
+        return gg.cond(x < 9.0, inner, lambda: x)
+
+    with gg.Graph() as graph:
+        x = gg.placeholder((), name="x")
+        y = rules.checkpoint(f)(x) * 1.0
+        dx = gg.gradients(y, x)
+    gg.save(tmp_path / "graph.gg", graph)
+    file = gg.load(tmp_path / "graph.gg").graph
+    moves = [moved(graph, journey) for journey in ("home", "copy", "import", "pickle")]
+    for there, at in [*moves, (file, lambda t: file.nodes[t.node.index].outputs[t.index])]:
+        with there, pytest.raises(GradientError, match="for each part and not once"):
+            gg.gradients(at(y) * 2.0 + at(dx), at(x))
+
+
+def test_S15_S27_so_it_does_in_a_batch():
+    marked = within(lambda site, dy: dy * dy, gg.sin)
+
+    def f(x):
+        y = rules.checkpoint(lambda x: marked(x) * x)(x)
+        return y * 2.0 + gg.gradients(y, x)
+
+    x = gg.placeholder((2,), name="x")
+    z = gg.vmap(f)(x)
+    with pytest.raises(GradientError, match="for each part and not once"):
+        gg.gradients(z, x)
+
+
 def test_S05_a_choice_that_a_rule_inside_hides_is_an_error_that_names_that_rule():
     x = gg.placeholder((), name="x")
     hidden = within(seven, lambda x: gg.cos(x) * 2.0)

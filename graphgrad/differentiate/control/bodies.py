@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.build import adopted
 from ...ir.graph import current
-from ...ir.node import Tensor
+from ...ir.node import Region, Tensor
 from ...ir.program import Program
 from ...ops.base import ZeroTensor
 from ...ops.control import BodyGraph
 from ...regions.index import bodies_of
 from ..additive import copied_steps, note_twin
-from ..travel.transplant import copy_into
+from ..travel.transplant import Plain, copy_into
 
 
 def body_of(program: Program) -> BodyGraph:
@@ -25,6 +24,21 @@ def body_of(program: Program) -> BodyGraph:
     body = program.outputs[0].graph
     assert isinstance(body, BodyGraph)
     return body
+
+
+class Here(Plain):
+    """Carries what a body captured into the graph in which this was made."""
+
+    def __init__(self) -> None:
+        self.graph = current().graph
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """The tensor as that graph knows it."""
+        return t if t.graph is self.graph else self.graph.adopt(t)
+
+    def region(self, region: Region) -> Region:
+        """The region itself."""
+        return region
 
 
 def here(program: Program) -> Program:
@@ -38,18 +52,14 @@ def here(program: Program) -> Program:
 
 def _copied(body: BodyGraph) -> Any:
     """What knows the copy of a body in the current graph: steps there are twins of those here."""
-    copy = copy_into(body, BodyGraph(current().graph, ""), _adopted)
+    here = Here()
+    copy = copy_into(body, BodyGraph(current().graph, ""), here)
     for inner, outer in list(body.captures.items()):
-        copy.graph.capture(copy.tensor(inner), _adopted(outer))
+        copy.graph.capture(copy.tensor(inner), here.tensor(outer))
     for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
         for first, step in copied_steps(old, new):
             note_twin(step, first)
     return copy
-
-
-def _adopted(t: Tensor) -> Tensor:
-    """The tensor as the current graph knows it."""
-    return adopted((t,))[0]
 
 
 def zero_in(body: BodyGraph, x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.errors import GradientError
 from ...ir.graph import current
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
@@ -31,8 +32,11 @@ from ...ops.control import (
     row_numbers,
 )
 from ...ops.logic import less, where
+from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ..gradients import gradients
+from ..plan import stops
+from ..travel.closures import held_in
 from ..travel.trace import TraceGraph
 from .bodies import body_of, here, zero_in
 
@@ -217,15 +221,28 @@ class Reverse:
         made: Sequence[Tensor],
         first: Sequence[Tensor],
     ) -> tuple[Tensor, ...]:
-        """The outputs of the scan, which reads no more than it needs."""
+        """The outputs of the scan, which reads no more than it and its derivatives need."""
         run = self.run
-        read = needed(run.body, [*after, *made], [*carried, *self.slices])
+        read = needed(run.body, [*after, *made, *held_in(run.body)], [*carried, *self.slices])
         slices = {t: stack for t, stack in self.slices.items() if t in read}
         length = run.length if isinstance(run.length, int) else None
         if length is None and not slices:  # whose rows are counted
             slices = dict([next(iter(self.slices.items()))])
         given, inputs = [*carried, *slices], [*first, *slices.values()]
+        _check_closed(Program([*given, *run.body.captures], [*after, *made]), run.body)
         return looped(run.body, given, after, made, inputs, length, not run.backward)
+
+
+def _check_closed(program: Program, body: BodyGraph) -> None:
+    """GradientError where the loop backward reads what the loop had and it was not given."""
+    for node in program.nodes:
+        if isinstance(node.op, Placeholder):
+            raise GradientError(
+                f"a gradient rule in the {body.name} reads {node.outputs[0]!r}, which a gradient "
+                "of that loop did not keep for its own gradient, since nobody saw the rule hold on "
+                "to it.\nClose over the tensor itself, or declare it: override_gradient(rule, "
+                "inputs=[...])."
+            )
 
 
 def _flowing(dys: Dys, ts: Sequence[Tensor]) -> dict[int, Tensor]:
@@ -248,7 +265,8 @@ def _leads(run: OneRun) -> list[set[Tensor]]:
     """
     made = [*run.after, *run.rows]
     nodes: Sequence[Node] = Program([*run.kept, *run.constants], made).nodes
-    tree = current().question.tree
+    question: Any = current().question
+    tree = question.tree
     around = {n: tree.chain(tree.around(n)) for n in run.body.nodes}
     regions = {region: _reads(region) for found in around.values() for region in found}
     if regions:
@@ -257,8 +275,9 @@ def _leads(run: OneRun) -> list[set[Tensor]]:
     known, count = -1, 0
     while known != count:
         for node in nodes:
-            reads = [*node.inputs, *(t for region in around[node] for t in regions[region])]
-            found = set().union(*(reach.get(t, ()) for t in reads))
+            reads = [] if stops(node, question) else [*node.inputs]
+            reads += [t for region in around[node] for t in regions[region]]
+            found = set().union(*(reach.get(t, ()) for t in reads if t.type.differentiable))
             for t in node.outputs:
                 reach[t] = reach.get(t, set()) | found
         known, count = count, len([t for found in reach.values() for t in found])

@@ -9,7 +9,6 @@ from ...ir.build import read_here, stamp_by_maps
 from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
 from ...ir.errors import GraphError
-from ...ir.flat import holds
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.op import Op
@@ -21,9 +20,8 @@ from ...ops.random.keys import numbers_for, renumbered
 from ...ops.sources import apart, placeholder
 from ...regions.index import bodies_of
 from ..levels import Step
-from .stored import StoredRule
+from .closures import held_by
 from .transplant import Transplant
-from .travelled import Travelled
 
 __all__ = ["import_graph"]
 
@@ -168,19 +166,23 @@ def _carry_twins(transplant: Transplant) -> None:
     fresh: dict[Twins, Twins] = {}
     here = transplant.graph
     for step, twins in transplant.source.twins.items():
-        new = _made_of(step, transplant)
+        new = _made_of(step, transplant, {})
         if new is not None:
             here.twins[new] = fresh.setdefault(twins, Twins(here))
-    for source in (transplant.source, *transplant.bodies):
+    bodies = {
+        body: made
+        for source, copy in transplant.bodies.items()
+        for body, made in zip(bodies_of(source), bodies_of(copy.graph), strict=True)
+    }
+    for source in (transplant.source, *bodies):
         for step, of in source.again.items():
-            new, first = _made_of(step, transplant), _made_of(of, transplant)
+            new, first = (_made_of(each, transplant, bodies) for each in (step, of))
             if new is not None and first is not None:
                 new.graph.again[new] = first  # type: ignore[union-attr]
                 _stamp_as(new, first)
-    for copy in transplant.bodies.values():
-        for body in bodies_of(copy.graph):
-            for step, twins in body.twins.items():
-                body.twins[step] = fresh.setdefault(twins, Twins(body))
+    for body in bodies.values():
+        for step, twins in body.twins.items():
+            body.twins[step] = fresh.setdefault(twins, Twins(body))
 
 
 def _stamp_as(new: Step, first: Step) -> None:
@@ -195,12 +197,11 @@ def _takes_stamps(node: Node) -> bool:
     return node.origin is None and not within
 
 
-def _made_of(step: Step, transplant: Transplant) -> Step | None:
+def _made_of(step: Step, transplant: Transplant, bodies: Mapping[Any, Graph]) -> Step | None:
     """What stands for a step of the source, if it is in the graph itself, or of a body in it."""
-    body = transplant.bodies.get(step.graph)  # type: ignore[arg-type]
+    body = bodies.get(step.graph)
     if body is not None:
-        made: Step = body.graph.nodes[step.index] if isinstance(step, Node) else body.region(step)
-        return made
+        return (body.nodes if isinstance(step, Node) else body.regions)[step.index]
     new: Any = transplant.regions.get(step) if isinstance(step, Region) else None
     if isinstance(step, Node) and step.outputs and step.outputs[0] in transplant.tensors:
         new = transplant.tensors[step.outputs[0]].node
@@ -242,26 +243,13 @@ def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterato
     rules: list[tuple[Any, Graph | None]] = [(r.rule, r.graph) for r in marked]
     rules += [(n.stamp, n.graph) for n in stamped if n.stamp is not None]
     for rule, home in rules:
-        yield from (n for n in _held(rule, home) if n.graph is graph)
+        yield from (n for n in held_by(rule, home) if n.graph is graph)
 
 
 def _bodies_of_all(nodes: Iterable[Node]) -> list[Graph]:
     """The bodies of nodes, and those in these."""
     own = dict.fromkeys(t.graph for n in nodes for p in n.op.bodies for t in p.outputs[:1])
     return [inner for body in own if body is not None for inner in bodies_of(body)]
-
-
-def _held(rule: Any, home: Graph | None) -> list[Node]:
-    """The nodes whose values the rule of a site of home holds on to."""
-    found: list[Any] = []
-    for fn in (getattr(rule, "fn", None), getattr(rule, "jvp", None)):
-        if isinstance(fn, StoredRule) and home is not None:
-            found += fn.held(home)
-        elif isinstance(fn, Travelled) and fn.home.graph is not None:
-            held = _held(fn.rule, fn.home.graph)
-            found += fn.standing_for([n for n in held if n.graph is fn.home.graph])
-    found += [item.node if isinstance(item, Tensor) else item for item in holds(rule)]
-    return [n for n in found if isinstance(n, Node)]
 
 
 Graph.subgraph = subgraph  # type: ignore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...ir.build import build
@@ -30,6 +30,8 @@ from .travelled import Carrier, carried, enter
 class Plain:
     """What carriers do that carry things as they are."""
 
+    source: Graph | None = None
+    outer: Carrier | None = None
     batches = False
 
     def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
@@ -69,6 +71,7 @@ class Transplant(Plain):
     left_out  regions of which nothing comes along: what was derived from them is as built here
     """
 
+    source: Graph
     site: Site
     left_out: Collection[Region] = ()
 
@@ -278,7 +281,7 @@ class Transplant(Plain):
         body: Any = program.outputs[0].graph
         by_index = self.bodies.get(body)
         if by_index is None:
-            by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self.tensor)
+            by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self)
             self._draw_in(by_index.graph)
             self.bodies[body] = by_index
         for inner, outer in body.captures.items():
@@ -322,14 +325,15 @@ class ByIndex(Plain):
     """A copy of a graph: what stands for a node is the node of the same index.
 
     regions  what stands for each: their places in the graphs change as marks are taken off
-    outer    what stands here for a tensor of the graphs around, where these are another's
     """
+
+    source: Graph
 
     def __init__(self, source: Graph) -> None:
         self.source = source
         self.nodes = len(source.nodes)
         self.graph: Any = None
-        self.outer: Callable[[Tensor], Tensor] | None = None
+        self.outer: Carrier | None = None
         self.regions: dict[Region, Region] = {}
 
     def made(self, graph: Graph) -> None:
@@ -348,7 +352,7 @@ class ByIndex(Plain):
                 f"{t.name} ({t.type!r}, built at {t.where}) is not in {self.graph!r}: it belongs "
                 "to another graph, or was built after the copy was made"
             )
-        captured: Tensor = self.graph.adopt(self.outer(home))
+        captured: Tensor = self.graph.adopt(self.outer.tensor(home))
         return captured
 
     def region(self, region: Region) -> Region:
@@ -362,7 +366,7 @@ class ByIndex(Plain):
         return found
 
 
-def copy_into(graph: Graph, new: Any, outer: Callable[[Tensor], Tensor] | None = None) -> ByIndex:
+def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
     """Fill an empty graph with a copy; closures become rules that were carried away."""
     copies: dict[Graph, ByIndex] = {}
 
@@ -395,7 +399,7 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
             for program, moved in zip(node.op.bodies, twin.op.bodies, strict=True):
                 body: Any = program.outputs[0].graph
                 if body in copies:
-                    copies[body].outer = copies[old].tensor if old in copies else None
+                    copies[body].outer = copies.get(old)
                 if body not in known:
                     known.add(body)
                     pairs.append((body, moved.outputs[0].graph))

@@ -59,6 +59,14 @@ class Carrier(Protocol):
 
     batches: bool
 
+    @property
+    def source(self) -> Graph | None:
+        """The one graph; None where it carries from any."""
+
+    @property
+    def outer(self) -> Carrier | None:
+        """What carries from the graph around that one; None where nothing does."""
+
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for t; GraphError where nothing does."""
 
@@ -126,10 +134,14 @@ class Travelled:
         return self._asking_home(site, given)
 
     def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
-        """What stands here for nodes of the home, of those that were carried here."""
+        """What stands here for nodes of the home and of graphs around it, of those carried here."""
         for node in nodes:
-            with suppress(GraphError):
-                yield self.carrier.tensor(node.outputs[0]).node
+            carrier: Carrier | None = self.carrier
+            while carrier is not None and carrier.source is not node.graph:
+                carrier = carrier.outer
+            if carrier is not None:
+                with suppress(GraphError):
+                    yield carrier.tensor(node.outputs[0]).node
 
     def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
         """By a trace that asks the site here for its default."""

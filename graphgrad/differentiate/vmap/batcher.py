@@ -49,7 +49,7 @@ class Batcher(Importer):
     enter     where the source is a body of control flow: how it reads a tensor of the batch around
     inside    body of the source -> what built it, for the choices that share it, and what it was
               given (batched_choice)
-    first     step in a body -> the first that was made of it
+    first     step -> the first that was made of it
     """
 
     batches = True
@@ -191,14 +191,13 @@ class Batcher(Importer):
     # --- steps that are made more than once --------------------------------------------------
 
     def _note(self, step: Step, new: Step) -> None:
-        """Note what was made of a step that stands in a body, or is one of several itself.
+        """Note what was made of a step, of which there may be several.
 
-        A choice that was differentiated in another graph has a copy of its bodies there, and each
-        of the two is batched. A trace is built anew for each call of its rule: those are apart.
+        A choice that was differentiated in another graph has a copy of its bodies there, and a
+        checkpoint that was differentiated built its inside once more: each of the two is batched. A
+        trace is built anew for each call of its rule: those are apart.
         """
         home = at_home(step)
-        if home is step and isinstance(home.graph, TraceGraph):
-            return
         root = next((g for g in around(home.graph) if isinstance(g, TraceGraph)), None)
         owner: Any = self
         while isinstance(owner, Batcher) and owner.source is not root:

@@ -101,13 +101,15 @@ def _made_here(nodes: Sequence[Node], inner: Batching) -> list[Node]:
     """Those of a body's nodes that depend on nothing but captures and what the body is given.
 
     Others belong to another loop over it, or over a body around: that which is its derivative, or
-    of which it is. A region that reads of them is none of this loop's.
+    of which it is. A region that reads of them is none of this loop's, nor are those in it.
     """
     away: set[Region] = set()
     regions = {r for node in nodes for r in enclosing(node.region)}
     while True:
         found, strange = _apart(nodes, inner, away)
-        more = {r for r in regions - away if not strange.isdisjoint(_read_by(r))}
+        more = {
+            r for r in regions - away if r.parent in away or not strange.isdisjoint(_read_by(r))
+        }
         if not more:
             inner.left_out = {*inner.left_out, *away}
             return found
