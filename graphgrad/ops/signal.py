@@ -324,8 +324,8 @@ def gradient(f: TensorLike, /, *varargs: TensorLike, axis: Any = None, edge_orde
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order is 1 or 2, got {edge_order!r}")
     axes = tuple(range(f.ndim)) if axis is None else distinct_axes(axis, f.ndim)
-    spacings = list(varargs) or [1.0]
-    if len(spacings) == 1 and as_tensor(spacings[0]).ndim == 0:
+    spacings = [like(h, f) for h in varargs or (1.0,)]
+    if len(spacings) == 1 and spacings[0].ndim == 0:
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise ShapeError(f"gradient along {len(axes)} axes takes as many spacings: {len(spacings)}")
@@ -333,11 +333,10 @@ def gradient(f: TensorLike, /, *varargs: TensorLike, axis: Any = None, edge_orde
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _slope(f: Tensor, axis: int, spacing: TensorLike, edge_order: int) -> Tensor:
+def _slope(f: Tensor, axis: int, h: Tensor, edge_order: int) -> Tensor:
     length = f.shape[axis]
     if isinstance(length, int) and length < edge_order + 1:
         raise ShapeError(f"gradient of {f.type!r} along axis {axis}: too few elements")
-    h = like(spacing, f)
     before = (slice(None),) * axis
 
     def at(start: Any, stop: Any) -> Tensor:

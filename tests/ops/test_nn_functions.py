@@ -494,3 +494,11 @@ def test_no_images_are_sampled_to_none():
     image, grid = np.ones((1, 0, 5, 5)), np.zeros((1, 0, 2, 2))
     y = run(lambda x, g: nn.grid_sample(x, g, "nearest", data_format="NCHW"), image, grid)
     assert y.shape == (1, 0, 0, 2)
+
+
+@pytest.mark.parametrize("loss", [gg.nn.nll_loss, gg.nn.cross_entropy])
+def test_the_weighted_mean_of_one_example_is_that_of_a_batch_of_one(loss):
+    x, weight = np.array([-1.0, -2.0, -3.0]), np.array([0.5, 2.0, 3.0])
+    one = loss(x, 1, weight=weight, reduction="mean")
+    batch = loss(x[None], [1], weight=weight, reduction="mean")
+    np.testing.assert_allclose(*gg.evaluate([one, batch]))

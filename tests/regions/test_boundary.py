@@ -883,3 +883,38 @@ def test_S09_a_loop_that_nobody_reads_leaves_a_region_by_what_its_function_retur
     with gg.override_gradient(lambda site, dy: {x: 2.0 * dy}):
         y = route(gg.sin, x)
     assert value(gg.gradients(y, x), {x: np.ones(3)}).tolist() == [2.0, 2.0, 2.0]
+
+
+ROWS = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.5]])
+OF_ARRAYS = {
+    "mse_loss": lambda x: gg.nn.mse_loss(x, ROWS),
+    "triplet_margin_loss": lambda x: gg.nn.triplet_margin_loss(x, ROWS, ROWS * 2.0),
+    "nll_loss": lambda x: gg.nn.nll_loss(x, np.array([0, 1]), weight=np.ones(3)),
+    "cross_entropy": lambda x: gg.nn.cross_entropy(x, np.array([0, 1]), weight=np.ones(3)),
+    "pairwise_distance": lambda x: gg.nn.pairwise_distance(x, ROWS),
+    "layer_norm": lambda x: gg.nn.layer_norm(x, scale=np.ones(3), offset=np.zeros(3)),
+    "prelu": lambda x: gg.nn.prelu(x, np.ones(3)),
+    "associative_scan": lambda x: gg.associative_scan(gg.add, x, axis=1),
+    "gradient": lambda x: gg.gradient(x, np.array([0.0, 1.0, 3.0]), axis=1),
+    "einsum": lambda x: gg.einsum("ij,ij->i", x, ROWS),
+    "at": lambda x: gg.at(x)[np.array([0, 1])].set(ROWS),
+    "where": lambda x: gg.where(ROWS > 1.0, x, ROWS),
+    "clip": lambda x: gg.clip(x, ROWS - 1.0, ROWS + 1.0),
+    "average": lambda x: gg.average(x, weights=ROWS),
+}
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_S09_a_function_of_arrays_builds_nothing_that_is_not_read(name):
+    """It would be an output of the region, and the rule would get a gradient of it."""
+    x = placeholder((2, 3))
+    outputs = []
+
+    def rule(site, *dys):
+        outputs.extend(site.outputs)
+        return site.default(*dys)
+
+    with gg.override_gradient(rule):
+        y = OF_ARRAYS[name](x)
+    gg.gradients(reduce_sum(y), x)
+    assert outputs == [y]

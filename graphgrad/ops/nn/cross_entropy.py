@@ -21,7 +21,6 @@ from ..base import (
     as_tensor,
     cast,
     is_floating,
-    like,
     np,
     promoted,
     tensor_type,
@@ -242,8 +241,8 @@ def _of_classes(
     check_labels(labels.type)
     kept, safe = kept_labels(labels, ignored)
     losses = _plain(logits, safe, axis)
-    counts = like(1, logits) if factors is None else weights_at(factors, safe)
-    losses = losses if factors is None else losses * counts
+    counts = None if factors is None else weights_at(factors, safe)
+    losses = losses if counts is None else losses * counts
     if smoothing:
         logs = apply(LogSoftmax(axis), logits)
         logs = logs if factors is None else logs * _along(factors, logits, axis)

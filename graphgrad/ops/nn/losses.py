@@ -10,7 +10,7 @@ from ...ir.errors import ShapeError
 from ...ir.flags import truth
 from ...ir.types import compatible
 from ..arithmetic import negative
-from ..base import Tensor, TensorLike, as_tensor, cast, like
+from ..base import Tensor, TensorLike, as_tensor, cast
 from ..bounds import minimum
 from ..cumulative import cumulative_prod
 from ..exponential import exp, log
@@ -350,7 +350,7 @@ def nll_loss(
     known = logical_and(greater_equal(places, 0), less(places, count))
     picked = take_along_axis(logs, expand_dims(where(known, places, 0), at), axis=at)
     losses = where(known, negative(squeeze(picked, at)), math.nan)
-    counts = like(1, logs)
+    counts = None
     if weight is not None:
         counts = weights_at(class_weights(weight, logs, at), safe)
         losses = losses * counts

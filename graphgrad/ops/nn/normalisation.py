@@ -128,7 +128,7 @@ def batch_norm(
         y = (x - average) / sqrt(variance + epsilon)
         return _scaled(y, scale, offset), moments[0], moments[1]
     y, *of_x = _normalised(x, axes, epsilon)
-    average, variance = (apply(Squeeze(axes), t) for t in of_x)
+    average, variance = (apply(Squeeze(axes), cast(t, x.dtype)) for t in of_x)
     if moments is not None:
         count = size_over(x, axes, x.dtype)
         unbiased = variance * (count / (count - 1.0))
@@ -373,13 +373,13 @@ def local_response_norm(
 
 
 def _normalised(x: Tensor, axes: Any, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    """x normalised, its mean and its variance; those of 16 bits are computed in float32."""
+    """x normalised, its mean and its variance. Of 16 bits, the moments are float32."""
     wide = cast(x, accumulated_in(x.dtype))
     average = mean(wide, axes, True)
     centred = wide - average
     variance = mean(centred * centred, axes, True)
     y = centred / sqrt(variance + epsilon)
-    return cast(y, x.dtype), cast(average, x.dtype), cast(variance, x.dtype)
+    return cast(y, x.dtype), average, variance
 
 
 def _scaled(y: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:

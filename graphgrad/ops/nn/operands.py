@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.errors import ShapeError
-from ..base import Any, DTypeError, Tensor, TensorLike, kind_of, like, operand_dtypes, promoted
+from ..base import (
+    Any,
+    DTypeError,
+    Tensor,
+    TensorLike,
+    as_tensor,
+    inexact,
+    kind_of,
+    operand_dtypes,
+    result_dtype,
+)
 
 
 def check_real(what: str, x: Tensor) -> None:
@@ -20,9 +30,8 @@ def real_operands(what: str, *operands: TensorLike) -> tuple[Tensor, ...]:
     Ints and bools, as of targets, become what the others are; float64 where all are such.
     """
     dtypes = operand_dtypes(*operands)
-    floats = [o for o, d in zip(operands, dtypes, strict=True) if _floating(d)]
-    found = promoted(*(floats or operands), floating=True)
-    tensors = tuple([like(o, found[0]) for o in operands])
+    dtype = inexact(result_dtype([d for d in dtypes if _floating(d)] or dtypes))
+    tensors = tuple([as_tensor(o, dtype) for o in operands])
     check_real(what, tensors[0])
     return tensors
 

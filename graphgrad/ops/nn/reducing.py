@@ -48,17 +48,21 @@ def weights_at(weight: Tensor, labels: Tensor) -> Tensor:
     return where(known, take(weight, where(known, places, 0), 0), like(1, weight))
 
 
-def reduce_weighted(losses: Tensor, counts: Tensor, kept: Tensor | None, reduction: str) -> Tensor:
-    """Losses reduced, where some do not count, and the others do for so much in a mean."""
-    zero = like(0, losses)
+def reduce_weighted(
+    losses: Tensor, counts: Tensor | None, kept: Tensor | None, reduction: str
+) -> Tensor:
+    """Losses reduced: some do not count, the others do for so much in a mean, or for 1."""
     if kept is not None:
-        losses, counts = where(kept, losses, zero), where(kept, counts, zero)
+        losses = where(kept, losses, 0)
     if reduction == "none":
         return losses
     if reduction == "sum":
         return sum(losses)
-    if kept is None and counts.ndim == 0:
+    if kept is not None:
+        counts = where(kept, like(1, losses) if counts is None else counts, 0)
+    elif counts is None:
         return mean(losses)
-    counts = counts if kept is not None else broadcast_like(counts, losses)
+    else:
+        counts = broadcast_like(counts, losses)
     wide = cast(counts, accumulated_in(counts.dtype))
     return rounded_once(lambda losses: sum(losses) / sum(wide), losses)
