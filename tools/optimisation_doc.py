@@ -50,7 +50,8 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
 
 ## The passes
 
-1. **drop unread**, first and last: loops make, keep, carry and read only what somebody needs.
+1. **drop unread**, and last **drop unread again**: loops make, keep, carry and read only what
+   somebody needs.
 2. **store runs**: what the gradient of a loop would compute again of each run is kept in rows by
    the loop itself, unless it is an element-wise step of arithmetic.
 3. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that

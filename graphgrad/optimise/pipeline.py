@@ -98,7 +98,7 @@ def pipeline(
     return [
         *[(name, _where_bodies(step)) for name, step in of_bodies],
         *_passes(fired, fast_math, room, joining),
-        ("drop unread", _where_bodies(drop_unread)),
+        ("drop unread again", _where_bodies(drop_unread)),
     ]
 
 
