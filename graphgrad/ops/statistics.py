@@ -24,7 +24,9 @@ from .base import (
     kind_of,
     like,
     np,
+    operand_dtypes,
     promoted,
+    result_dtype,
 )
 from .bounds import clip, maximum, minimum
 from .complex_parts import conj, real
@@ -291,8 +293,8 @@ def _parts(a: TensorLike, q: TensorLike) -> Tensor:
 
 def _as_float(a: TensorLike, q: TensorLike) -> Tensor:
     """q as a floating tensor; a Python number takes the dtype of a floating a."""
-    dtype = as_tensor(a).dtype if type(q) in (int, float) else as_tensor(q).dtype
-    return cast(q, inexact(dtype))
+    dtypes = operand_dtypes(a if type(q) in (int, float) else q)
+    return cast(q, inexact(result_dtype(dtypes)))
 
 
 def _quantile(
@@ -554,7 +556,7 @@ def average(
     w = as_tensor(weights)
     if w.ndim != a.ndim and axis is None:
         raise ShapeError(f"weights {w.type!r} of {a.type!r}: give the axis that they are for")
-    dtype = inexact(promoted(a, w)[0].dtype)
+    dtype = inexact(result_dtype(operand_dtypes(a, w)))
     w = cast(_fitted_weights(a, w, axes), accumulated_in(dtype))
     total = sum(w, axes, keepdims)
     y = cast(sum(multiply(cast(a, w.dtype), w), axes, keepdims) / total, dtype)

@@ -458,7 +458,7 @@ def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     for axis, count in _wanted(x, output_size, data_format):
         taken, inside = _windows(x, axis, count)
         total = sum(where(inside, taken, like(0, x)), axis + 1)
-        numbers = inside.node.op.attrs["value"].sum(1)
+        numbers = inside.sum(1)
         x = total / constant(numbers.reshape((-1,) + (1,) * (total.ndim - axis - 1)), x.dtype)
     return x
 
@@ -564,7 +564,7 @@ def _even(x: Tensor, output_size: Any, data_format: str) -> _Moves | None:
     return _moves(x, size, None, "VALID", data_format)
 
 
-def _windows(x: Tensor, axis: int, count: int) -> tuple[Tensor, Tensor]:
+def _windows(x: Tensor, axis: int, count: int) -> tuple[Tensor, Any]:
     """x with an axis as (windows, places in the longest of them), and which places are inside."""
     n = known_length("an adaptive pool", x, axis)
     i = np.arange(count)
@@ -572,4 +572,4 @@ def _windows(x: Tensor, axis: int, count: int) -> tuple[Tensor, Tensor]:
     places = starts[:, None] + np.arange((ends - starts).max())
     inside = places < ends[:, None]
     shape = (*inside.shape, *(1,) * (x.ndim - axis - 1))
-    return take(x, np.minimum(places, n - 1), axis), constant(inside.reshape(shape))
+    return take(x, np.minimum(places, n - 1), axis), inside.reshape(shape)

@@ -60,12 +60,9 @@ def logsumexp(
     most = reductions.max(real(stop_gradient(shown)), axis, keepdims=True)
     most = where(isfinite(most), most, 0.0)
     total = reductions.sum(b * exp(where(equal(b, 0), 0.0, a - most)), axis, keepdims=True)
-    found = sign(total)
-    y = log(abs(total) if return_sign else total) + most
-    if not keepdims:
-        axes = reductions.normal_axes(axis, a.ndim)
-        y, found = squeeze(y, axes), squeeze(found, axes)
-    return (y, found) if return_sign else y
+    axes = () if keepdims else reductions.normal_axes(axis, a.ndim)
+    y = squeeze(log(abs(total) if return_sign else total) + most, axes)
+    return (y, squeeze(sign(total), axes)) if return_sign else y
 
 
 def log_softmax(x: TensorLike, axis: Any = None) -> Tensor:
