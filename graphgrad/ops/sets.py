@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 from ..ir.flags import truth
@@ -16,6 +17,7 @@ from .base import (
     is_inexact,
     kind_of,
     like,
+    np,
     promoted,
 )
 from .complex_parts import imag, real
@@ -82,24 +84,88 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Tensor
 
 
-class Runs(NamedTuple):
-    """A vector, or rows, in order, cut into runs of equal ones.
+class Distinct:
+    """The distinct elements of x in order, or its distinct slices along an axis.
 
-    order    the places that put it in order
-    first    for each place in order, whether a run begins there
-    starts   where the runs begin, (K,)
-    ends     where they end, (K,)
+    What is made of them is built when it is asked for.
+
+    order    the places that put the elements in order
+    first    for each place in order, whether an element is there that was not before
     """
 
-    order: Tensor
-    first: Tensor
-    starts: Tensor
-    ends: Tensor
+    def __init__(
+        self,
+        x: Tensor,
+        axis: int | None = None,
+        equal_nan: bool = False,
+        size: int | None = None,
+        fill_value: Any = None,
+    ) -> None:
+        self._x, self._flat, self._fill = x, axis is None, fill_value
+        self._size = None if size is None else checked_size(size)
+        self._along = flatten(x) if axis is None else x
+        self._at = 0 if axis is None else normal_axis(axis, x.ndim)
+        rows = moveaxis(self._along, self._at, 0)
+        rows = rows if rows.ndim == 1 else apply(Flat(1), rows)
+        self.order = _order(rows)
+        self.first = _first(rows, self.order, equal_nan)
+
+    @cached_property
+    def _length(self) -> Tensor:
+        return reshape(length_of(self.order), (1,))
+
+    @cached_property
+    def _bounds(self) -> Tensor:
+        """Of a size that is given: where each begins, and where the last one ends."""
+        assert self._size is not None
+        places, there = first_places(self.first, self._size + 1)
+        return where(there, places, self._length)
+
+    @cached_property
+    def _starts(self) -> Tensor:
+        if self._size is None:
+            return apply(Nonzero(), self.first)
+        return getitem(self._bounds, slice(-1))
+
+    @cached_property
+    def _there(self) -> Tensor:
+        """Which of them there are, of a size that is given."""
+        return less(self._starts, self._length)
+
+    @cached_property
+    def indices(self) -> Tensor:
+        """Where each stands first, (K,)."""
+        starts = self._starts if self._size is None else where(self._there, self._starts, 0)
+        return take(self.order, starts, 0)
+
+    @cached_property
+    def values(self) -> Tensor:
+        """They themselves, K along the axis."""
+        values = take(self._along, self.indices, self._at)
+        if self._size is None or self._fill is None:
+            return values
+        held = where(self._there, moveaxis(values, self._at, -1), like(self._fill, self._x))
+        return moveaxis(held, -1, self._at)
+
+    @cached_property
+    def inverse(self) -> Tensor:
+        """Which of them each element, or slice, is."""
+        numbers = cumsum(self.first) - 1
+        found = scatter_add(numbers * 0, self.order, numbers)
+        return reshape_like(found, self._x) if self._flat else found
+
+    @cached_property
+    def counts(self) -> Tensor:
+        """How often each is there, (K,)."""
+        if self._size is None:
+            ends = concat([getitem(self._starts, slice(1, None)), self._length])
+        else:
+            ends = getitem(self._bounds, slice(1, None))
+        return subtract(ends, self._starts)
 
 
-def _runs(x: Tensor, equal_nan: bool, size: int | None) -> Runs:
-    """The runs of equal elements, or rows, of x in order."""
-    order = _order(x)
+def _first(x: Tensor, order: Tensor, equal_nan: bool) -> Tensor:
+    """For each place in order, whether the element or row there differs from the one before."""
     inside = take(x, order, 0)
     later, sooner = getitem(inside, slice(1, None)), getitem(inside, slice(-1))
     new = not_equal(later, sooner)
@@ -107,14 +173,10 @@ def _runs(x: Tensor, equal_nan: bool, size: int | None) -> Runs:
         new = logical_and(new, logical_not(logical_and(isnan(later), isnan(sooner))))
     if x.ndim == 2:
         new = any(new, 1)
-    first = concat([ones_like(getitem(order, slice(1)), dtype="bool"), new])
-    n = reshape(length_of(order), (1,))
-    if size is None:
-        starts = apply(Nonzero(), first)
-        return Runs(order, first, starts, concat([getitem(starts, slice(1, None)), n]))
-    places, there = first_places(first, size + 1)
-    bounds = where(there, places, n)
-    return Runs(order, first, getitem(bounds, slice(-1)), getitem(bounds, slice(1, None)))
+    n = order.shape[0]
+    if isinstance(n, int):
+        return concat([np.ones(min(n, 1), bool), new])
+    return concat([ones_like(getitem(order, slice(1)), dtype="bool"), new])
 
 
 def _order(x: Tensor) -> Tensor:
@@ -127,33 +189,6 @@ def _order(x: Tensor) -> Tensor:
         return apply(ArgSort(0), keys)
     last_first = getitem(keys, (slice(None), slice(None, None, -1)))
     return apply(LexSort(), permute_dims(last_first, (1, 0)))
-
-
-def _inverse(runs: Runs) -> Tensor:
-    """For each element, or row, the number of its run."""
-    numbers = cumsum(runs.first) - 1
-    return scatter_add(numbers * 0, runs.order, numbers)
-
-
-def _unique(
-    x: Tensor, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any
-) -> UniqueAllResult:
-    """Values, first places, inverse and counts along an axis; None: of the flattened x."""
-    size = None if size is None else checked_size(size)
-    along = flatten(x) if axis is None else x
-    at = 0 if axis is None else normal_axis(axis, x.ndim)
-    rows = moveaxis(along, at, 0)
-    runs = _runs(rows if rows.ndim == 1 else apply(Flat(1), rows), equal_nan, size)
-    there = less(runs.starts, length_of(rows))
-    starts = runs.starts if size is None else where(there, runs.starts, 0)
-    indices = take(runs.order, starts, 0)
-    values = take(along, indices, at)
-    if size is not None and fill_value is not None:
-        held = where(there, moveaxis(values, at, -1), like(fill_value, x))
-        values = moveaxis(held, -1, at)
-    inverse = _inverse(runs)
-    shaped = reshape_like(inverse, x) if axis is None else inverse
-    return UniqueAllResult(values, indices, shaped, subtract(runs.ends, runs.starts))
 
 
 def unique(
@@ -199,10 +234,12 @@ def unique(
     truth("return_inverse", return_inverse)
     truth("return_counts", return_counts)
     truth("equal_nan", equal_nan)
-    values, *rest = _unique(as_tensor(x), axis, equal_nan, size, fill_value)
-    asked = (return_index, return_inverse, return_counts)
-    found = [t for t, wanted in zip(rest, asked, strict=True) if wanted]
-    return (values, *found) if found else values
+    each = Distinct(as_tensor(x), axis, equal_nan, size, fill_value)
+    found = [each.values]
+    found += [each.indices] if return_index else []
+    found += [each.inverse] if return_inverse else []
+    found += [each.counts] if return_counts else []
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 def unique_all(x: TensorLike, /, *, size: int | None = None) -> UniqueAllResult:
@@ -225,7 +262,8 @@ def unique_all(x: TensorLike, /, *, size: int | None = None) -> UniqueAllResult:
     >>> gg.evaluate(gg.unique_all([3, 1, 3]).indices)
     array([1, 0])
     """
-    return _unique(as_tensor(x), None, False, size, None)
+    each = Distinct(as_tensor(x), size=size)
+    return UniqueAllResult(each.values, each.indices, each.inverse, each.counts)
 
 
 def unique_counts(x: TensorLike, /, *, size: int | None = None) -> UniqueCountsResult:
@@ -247,8 +285,8 @@ def unique_counts(x: TensorLike, /, *, size: int | None = None) -> UniqueCountsR
     >>> gg.evaluate(gg.unique_counts([3, 1, 3]).counts)
     array([1, 2])
     """
-    found = unique_all(x, size=size)
-    return UniqueCountsResult(found.values, found.counts)
+    each = Distinct(as_tensor(x), size=size)
+    return UniqueCountsResult(each.values, each.counts)
 
 
 def unique_inverse(x: TensorLike, /, *, size: int | None = None) -> UniqueInverseResult:
@@ -270,8 +308,8 @@ def unique_inverse(x: TensorLike, /, *, size: int | None = None) -> UniqueInvers
     >>> gg.evaluate(gg.unique_inverse([3, 1, 3]).inverse_indices)
     array([1, 0, 1])
     """
-    found = unique_all(x, size=size)
-    return UniqueInverseResult(found.values, found.inverse_indices)
+    each = Distinct(as_tensor(x), size=size)
+    return UniqueInverseResult(each.values, each.inverse)
 
 
 def unique_values(x: TensorLike, /, *, size: int | None = None) -> Tensor:
@@ -293,7 +331,7 @@ def unique_values(x: TensorLike, /, *, size: int | None = None) -> Tensor:
     >>> gg.evaluate(gg.unique_values([3, 1, 3]))
     array([1, 3])
     """
-    return unique_all(x, size=size).values
+    return Distinct(as_tensor(x), size=size).values
 
 
 # --- of two tensors ------------------------------------------------------------------------------
