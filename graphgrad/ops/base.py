@@ -80,6 +80,7 @@ __all__ = [
     "promoted",
     "result_dtype",
     "tensor_type",
+    "type_of",
     "type_of_array",
     "wants",
     "whole",
@@ -312,6 +313,12 @@ def _held(o: Any) -> Any:
     array = array_of(o)
     as_dtype(array.dtype)
     return array
+
+
+def type_of(x: TensorLike) -> TensorType:
+    """The type of a tensor, or of the constant that x would be; nothing is built."""
+    held = _held(x)
+    return held.type if isinstance(held, Tensor) else type_of_array(np.asarray(held))
 
 
 def _as(o: Any, dtype: DType) -> Tensor:

@@ -30,6 +30,7 @@ from .base import (
     np,
     promoted,
     tensor_type,
+    type_of,
     whole,
 )
 from .diagonal import counted, diagonal, numbered
@@ -226,10 +227,10 @@ def full_like(
     array([7., 7.])
     """
     check_device(device)
-    x = as_tensor(x)
-    found = x.dtype if dtype is None else as_dtype(dtype)
-    if x.type.static:
-        return full(x.shape, fill_value, dtype=found)
+    like = type_of(x)
+    found = like.dtype if dtype is None else as_dtype(dtype)
+    if like.static:
+        return full(like.shape, fill_value, dtype=found)
     return broadcast_like(full((), fill_value, dtype=found), stop_gradient(x))
 
 
@@ -253,7 +254,7 @@ def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Te
     array([0, 0])
     """
     check_device(device)
-    return _of_shape(ZerosLike(), 0, as_tensor(x), dtype)
+    return _of_shape(ZerosLike(), 0, x, dtype)
 
 
 def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -276,14 +277,14 @@ def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Ten
     array([1, 1])
     """
     check_device(device)
-    return _of_shape(OnesLike(), 1, as_tensor(x), dtype)
+    return _of_shape(OnesLike(), 1, x, dtype)
 
 
 empty_like = zeros_like
 
 
-def _of_shape(op: Op, value: int, x: Tensor, dtype: Any) -> Tensor:
-    if x.type.static:
+def _of_shape(op: Op, value: int, x: TensorLike, dtype: Any) -> Tensor:
+    if type_of(x).static:
         return full_like(x, value, dtype=dtype)
     made = apply(op, stop_gradient(x))
     return made if dtype is None else cast(made, dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.types import Dim, Shape
-from .base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np
+from ..ir.types import Dim, Shape, size_of
+from .base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np, type_of
 from .complex_parts import imag
 from .logic import equal, not_equal
 from .shaping import normal_axis
@@ -37,7 +37,7 @@ def shape(x: TensorLike) -> Shape:
     >>> gg.shape(gg.placeholder(("N", 3)))
     ('N', 3)
     """
-    return as_tensor(x).shape
+    return type_of(x).shape
 
 
 def ndim(x: TensorLike) -> int:
@@ -56,7 +56,7 @@ def ndim(x: TensorLike) -> int:
     >>> gg.ndim([[1, 2, 3]])
     2
     """
-    return as_tensor(x).ndim
+    return len(type_of(x).shape)
 
 
 def size(x: TensorLike, axis: int | None = None) -> Dim:
@@ -77,8 +77,8 @@ def size(x: TensorLike, axis: int | None = None) -> Dim:
     >>> gg.size([[1, 2, 3]]), gg.size([[1, 2, 3]], 1)
     (3, 3)
     """
-    x = as_tensor(x)
-    return x.size if axis is None else x.shape[normal_axis(axis, x.ndim)]
+    shape = type_of(x).shape
+    return size_of(shape) if axis is None else shape[normal_axis(axis, len(shape))]
 
 
 def iscomplexobj(x: TensorLike) -> bool:
@@ -97,7 +97,7 @@ def iscomplexobj(x: TensorLike) -> bool:
     >>> gg.iscomplexobj([1.0, 2.0])
     False
     """
-    return kind_of(as_tensor(x).dtype) == "c"
+    return kind_of(type_of(x).dtype) == "c"
 
 
 def isrealobj(x: TensorLike) -> bool:
