@@ -143,10 +143,14 @@ def alpha_dropout(
     return where(kept, x, SATURATED) * scale - scale * rate * SATURATED
 
 
-def _of_channels(x: Tensor, data_format: str) -> Tensor:
-    """A part of x with one number for each channel of each example."""
+def _of_channels(x: Tensor, data_format: str) -> Any:
+    """The shape of one number for each channel of each example; a part of x where it is unknown."""
     if x.ndim < 2:
         raise ShapeError(f"channels of examples: two axes or more are needed, got {x.type!r}")
-    inner: tuple[Any, ...] = ((None, 1, None),) * (x.ndim - 2)
-    first = format_of(data_format) == "NCHW"
-    return apply(Slice((FULL, FULL, *inner) if first else (FULL, *inner)), x) if inner else x
+    at = 2 if format_of(data_format) == "NCHW" else 1
+    inner = x.ndim - 2
+    shape = (*x.shape[:at], *[1] * inner, *x.shape[at + inner :])
+    if None not in shape:
+        return shape
+    ones: tuple[Any, ...] = ((None, 1, None),) * inner
+    return apply(Slice((*[FULL] * at, *ones)), x) if inner else x

@@ -23,7 +23,7 @@ from ..base import (
     np,
     promoted,
 )
-from ..creation import zeros_like
+from ..creation import full, zeros_like
 from ..folding import merged, parted
 from ..indexing import as_places, take
 from ..logic import equal, greater, isnan, logical_and, logical_or, where
@@ -403,10 +403,12 @@ def max_unpool(
         raise ShapeError(f"max_unpool of {x.type!r} takes as many places, got {places.type!r}")
     at = 2 if first else 1
     flat, where_to = (_flat(t, at, rank) for t in (x, places))
-    line = zeros_like(apply(Slice((FULL,) * at + ((None, 1, None),)), flat))
     if flat.shape[at] == 0:
         raise ShapeError(f"max_unpool of {x.type!r}: there is nothing in it")
-    empty = _repeated(line, at, prod(size))
+    shape = (*flat.shape[:at], prod(size), *flat.shape[at + 1 :])
+    empty = (
+        full(shape, 0, dtype=flat.dtype) if None not in shape else _emptied(flat, at, prod(size))
+    )
     total = apply(ScatterElements(at), empty, where_to, flat)
     times = apply(ScatterElements(at), empty, where_to, like(1, flat) + zeros_like(flat))
     y = total / where(greater(times, 1), times, like(1, times))
@@ -420,8 +422,9 @@ def _flat(t: Tensor, at: int, rank: int) -> Tensor:
     return t
 
 
-def _repeated(line: Tensor, axis: int, count: int) -> Tensor:
-    """What has length 1 along an axis, as often as that."""
+def _emptied(x: Tensor, axis: int, count: int) -> Tensor:
+    """Zeros in the shape of x, but of that length along an axis."""
+    line = zeros_like(apply(Slice((FULL,) * axis + ((None, 1, None),)), x))
     return take(line, np.zeros(count, np.int64), axis)
 
 
