@@ -151,6 +151,8 @@ def _counts(lengths: Any, size: Any, output_size: Any, output_ratio: Any) -> tup
 
 def _samples(x: Tensor, rank: int, given: Any, seed: Any) -> Tensor:
     """A number for each spatial axis of each channel: (N, C, rank)."""
+    if given is None and None not in x.shape[:2]:
+        return uniform((*x.shape[:2], rank), seed=seed)
     if given is None:
         one = getitem(x, (slice(None), slice(None), slice(1)))
         return uniform(concat([one] * rank, axis=2), seed=seed)

@@ -405,10 +405,7 @@ def max_unpool(
     flat, where_to = (_flat(t, at, rank) for t in (x, places))
     if flat.shape[at] == 0:
         raise ShapeError(f"max_unpool of {x.type!r}: there is nothing in it")
-    shape = (*flat.shape[:at], prod(size), *flat.shape[at + 1 :])
-    empty = (
-        full(shape, 0, dtype=flat.dtype) if None not in shape else _emptied(flat, at, prod(size))
-    )
+    empty = _emptied(flat, at, prod(size))
     total = apply(ScatterElements(at), empty, where_to, flat)
     times = apply(ScatterElements(at), empty, where_to, like(1, flat) + zeros_like(flat))
     y = total / where(greater(times, 1), times, like(1, times))
@@ -424,6 +421,9 @@ def _flat(t: Tensor, at: int, rank: int) -> Tensor:
 
 def _emptied(x: Tensor, axis: int, count: int) -> Tensor:
     """Zeros in the shape of x, but of that length along an axis."""
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    if None not in shape:
+        return full(shape, 0, dtype=x.dtype)
     line = zeros_like(apply(Slice((FULL,) * axis + ((None, 1, None),)), x))
     return take(line, np.zeros(count, np.int64), axis)
 
