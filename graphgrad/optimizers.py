@@ -16,6 +16,7 @@ gg.gradients; a loss falls along their conjugates, which is what `update` is giv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import pi
 from typing import Any, NoReturn
 
@@ -212,11 +213,15 @@ class UpdateCall:
         self.step = step
         self.updates: Updates = {step: step + 1}
         self.parameters: dict[Tensor, Tensor] = {}
-        self.count = cast(step + 1, "float64")
         rate = optimizer.learning_rate
         if callable(rate) and not isinstance(rate, Tensor):
             rate = _one_rate("the learning_rate of a schedule", rate(step))
         self._rate = rate
+
+    @cached_property
+    def count(self) -> Tensor:
+        """Built where it is first read."""
+        return cast(self.step + 1, "float64")
 
     def rate(self, p: Tensor) -> Tensor:
         """The learning rate, in p's dtype."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ir.errors import ShapeError
 from ..ir.flags import truth
 from ..ir.types import broadcast, compatible
-from .base import Tensor, TensorLike, as_dtype, as_tensor, constant, promoted
+from .base import Tensor, TensorLike, as_dtype, as_tensor, constant, promoted, type_of
 from .logic import equal, isfinite, isnan, less_equal, logical_and, logical_or
 from .magnitudes import abs
 from .reductions import all, size_over
@@ -61,9 +61,9 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     [array(True), array(False)]
     """
     truth("equal_nan", equal_nan)
-    x, y = as_tensor(a1), as_tensor(a2)
-    if not compatible(x.shape, y.shape):
+    if not compatible(type_of(a1).shape, type_of(a2).shape):
         return constant(False)
+    x, y = as_tensor(a1), as_tensor(a2)
     same = equal(x, y)
     whole = all(logical_or(same, logical_and(isnan(x), isnan(y))) if equal_nan else same)
     for axis, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)):

@@ -131,8 +131,9 @@ def in_order(
     said = f"{low} {'<' if strict else '<='} {high}"
     if isinstance(a, Tensor) and type(a.node.op) is not Constant:
         return demand(said, a, lambda a: a < b if strict else a <= b), b
-    a = _array(a)
-    return a, demand(said, b, lambda b: b > a if strict else b >= a)
+    least = _array(a)
+    checked = demand(said, b, lambda b: b > least if strict else b >= least)
+    return a if isinstance(a, Tensor) else least, checked
 
 
 def _array(value: Any) -> Any:

@@ -19,6 +19,7 @@ from .base import (
     np,
     promoted,
     result_dtype,
+    type_of,
     whole,
 )
 from .creation import linspace, ones_like, spaced
@@ -224,10 +225,10 @@ def triu_indices_from(x: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
 
 
 def _matrix(what: str, x: TensorLike) -> tuple[int, int]:
-    x = as_tensor(x)
-    lengths = [d for d in x.shape if isinstance(d, int)]
-    if x.ndim != 2 or len(lengths) != 2:
-        raise ShapeError(f"{what} takes a matrix of known lengths, got {x.type!r}")
+    of = type_of(x)
+    lengths = [d for d in of.shape if isinstance(d, int)]
+    if len(of.shape) != 2 or len(lengths) != 2:
+        raise ShapeError(f"{what} takes a matrix of known lengths, got {of!r}")
     return lengths[0], lengths[1]
 
 
@@ -249,7 +250,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
            [0., 1.]])
     """
     (length,) = _lengths("diag_indices", n)
-    return (constant(np.arange(length)),) * whole("ndim", ndim)
+    axes = whole("ndim", ndim)
+    return (constant(np.arange(length)),) * axes if axes > 0 else ()
 
 
 def diag_indices_from(x: TensorLike) -> tuple[Tensor, ...]:
@@ -268,10 +270,10 @@ def diag_indices_from(x: TensorLike) -> tuple[Tensor, ...]:
     >>> gg.evaluate(gg.diag_indices_from(gg.ones((2, 2))))
     (array([0, 1]), array([0, 1]))
     """
-    x = as_tensor(x)
-    if x.ndim < 2 or len(set(x.shape)) != 1 or not isinstance(x.shape[0], int):
-        raise ShapeError(f"diag_indices_from takes equal known lengths, got {x.type!r}")
-    return diag_indices(x.shape[0], x.ndim)
+    of = type_of(x)
+    if len(of.shape) < 2 or len(set(of.shape)) != 1 or not isinstance(of.shape[0], int):
+        raise ShapeError(f"diag_indices_from takes equal known lengths, got {of!r}")
+    return diag_indices(of.shape[0], len(of.shape))
 
 
 def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Tensor, ...]:

@@ -34,6 +34,7 @@ from .base import (
     like,
     np,
     promoted,
+    result_dtype,
     tensor_type,
     whole,
 )
@@ -270,7 +271,7 @@ def histogram_bin_edges(
     if count < 1:
         raise ValueError(f"a histogram has at least one bin, got {count}")
     low, high = _ends(a, range)
-    dtype = inexact(promoted(low, high, a)[0].dtype)
+    dtype = inexact(result_dtype([low.dtype, high.dtype, a.dtype]))
     low, high = cast(low, dtype), cast(high, dtype)
     inner = np.arange(count) * ((high - low) / count) + low
     return concat([cast(inner, dtype), expand_dims(high, 0)])

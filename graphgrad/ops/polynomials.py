@@ -27,7 +27,7 @@ from .grids import vander
 from .joining import concat, unstack
 from .linalg.eigenvalues import eigvals
 from .linalg.inverses import inv
-from .linalg.least_squares import lstsq
+from .linalg.least_squares import lstsq, solution
 from .linalg.matrices import operands
 from .magnitudes import abs as moduli
 from .powers import square
@@ -188,12 +188,12 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     if not _length(u) or not _length(v):
         raise ShapeError(f"polydiv takes polynomials with coefficients, got {u.type!r}, {v.type!r}")
     more, n = _length(u) - _length(v), _length(v)
-    scale, found, rest = 1 / v[:1], [], u
+    scale, quotient, rest = 1 / v[:1], [], u
     for _ in range(more + 1):
-        found.append(scale * rest[:1])
-        rest = concat([(rest[:n] - found[-1] * v)[1:], rest[n:]])
-    zero = constant([0], u.dtype)
-    return concat(found) if found else zero, rest if _length(rest) else zero
+        quotient.append(scale * rest[:1])
+        rest = concat([(rest[:n] - quotient[-1] * v)[1:], rest[n:]])
+    q = concat(quotient) if quotient else constant([0], u.dtype)
+    return q, rest if _length(rest) else constant([0], u.dtype)
 
 
 def roots(p: TensorLike) -> Tensor:
@@ -275,6 +275,8 @@ def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
     (p,) = _coefficients("polyint", p)
     if whole("m", m) < 0:
         raise ValueError(f"an integral is taken m >= 0 times, got {m}")
+    if m == 0:
+        return p
     (constants,) = _coefficients("polyint", 0.0 if k is None else k)
     if _length(constants) not in (1, m):
         raise ShapeError(f"polyint takes 1 or m={m} constants, got {constants.type!r}")
@@ -375,7 +377,7 @@ def polyfit(
         right = right * (weights if y.ndim == 2 else weights[:, 0])
     scale = sqrt(sum(square(moduli(left)), 0))
     left = left / scale
-    c, *more = lstsq(left, right, rcond)
+    c, *more = (lstsq if full else solution)(left, right, rcond)
     c = c / (scale if y.ndim == 1 else expand_dims(scale, 1))
     if full:
         return (c, *more, rcond)

@@ -27,6 +27,7 @@ from .base import (
     as_tensor,
     np,
     tensor_type,
+    type_of,
     whole,
 )
 from .batching import Batch, Outputs
@@ -260,12 +261,12 @@ def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     >>> gg.reshape_like(gg.ones(6), gg.zeros((2, 3))).type
     float64[2, 3]
     """
-    x, like = as_tensor(x), as_tensor(like)
-    if x.shape == like.shape and None not in x.shape:
+    x, of = as_tensor(x), type_of(like)
+    if x.shape == of.shape and of.static:
         return x
-    if like.type.static:
-        return apply(Reshape(like.shape), x)
-    return apply(ReshapeLike(), x, like)
+    if of.static:
+        return apply(Reshape(of.shape), x)
+    return apply(ReshapeLike(), x, as_tensor(like))
 
 
 class ExpandDims(Op):
@@ -641,13 +642,13 @@ def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     >>> gg.evaluate(gg.sum_to([[1.0, 2.0], [3.0, 4.0]], like=b))
     array([4., 6.])
     """
-    dy, like = as_tensor(dy), as_tensor(like)
-    if dy.shape == like.shape and None not in like.shape:
+    dy, of = as_tensor(dy), type_of(like)
+    if dy.shape == of.shape and of.static:
         return dy
-    lengths = tuple([d for d in like.shape if isinstance(d, int)])
-    if len(lengths) == like.ndim:
+    lengths = tuple([d for d in of.shape if isinstance(d, int)])
+    if len(lengths) == len(of.shape):
         return apply(SumToShape(lengths), dy)
-    return apply(SumTo(), dy, like)
+    return apply(SumTo(), dy, as_tensor(like))
 
 
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:

@@ -26,7 +26,9 @@ from .base import (
     np,
     operand_dtypes,
     promoted,
+    real_dtype,
     result_dtype,
+    type_of,
 )
 from .bounds import clip, maximum, minimum
 from .complex_parts import conj, real
@@ -608,12 +610,14 @@ def cov(
     w = _observation_weights(x, fweights, aweights)
     if w is None:
         x = x - mean(x, 1, True)
-        scaled, n = x, size_over(x, (1,), _real_dtype(x)) - less_
+        scaled, n = x, size_over(x, (1,), real_dtype(x.dtype)) - less_
     else:
         total = sum(w)
         x = x - expand_dims(sum(x * w, 1) / total, 1)
-        scaled, n = x * w, total - less_
-        if aweights is not None and less_:
+        scaled = x * w
+        if aweights is None or not less_:
+            n = total - less_
+        else:
             n = total - less_ * sum(w * like(aweights, w)) / total
     c = matmul(x, conj(matrix_transpose(scaled))) / maximum(n, 0)
     return c if x.shape[0] != 1 else reshape(c, ())
@@ -633,17 +637,13 @@ def _variables(m: TensorLike, y: TensorLike | None, rowvar: bool, dtype: Any) ->
     return rows[0] if len(rows) == 1 else concat(rows, 0)
 
 
-def _real_dtype(x: Tensor) -> Any:
-    return real(x).dtype if kind_of(x.dtype) == "c" else x.dtype
-
-
 def _observation_weights(
     x: Tensor, fweights: TensorLike | None, aweights: TensorLike | None
 ) -> Tensor | None:
     """The product of both weights, in the real dtype of x; None for none."""
-    if fweights is not None and kind_of(as_tensor(fweights).dtype) not in "iu":
-        raise DTypeError(f"fweights count observations: integers, got {as_tensor(fweights).type!r}")
-    given = [cast(as_tensor(w), _real_dtype(x)) for w in (fweights, aweights) if w is not None]
+    if fweights is not None and kind_of(type_of(fweights).dtype) not in "iu":
+        raise DTypeError(f"fweights count observations: integers, got {type_of(fweights)!r}")
+    given = [cast(as_tensor(w), real_dtype(x.dtype)) for w in (fweights, aweights) if w is not None]
     for w in given:
         if w.ndim != 1:
             raise ShapeError(f"weights of observations are a vector, got {w.type!r}")

@@ -901,6 +901,18 @@ OF_ARRAYS = {
     "where": lambda x: gg.where(ROWS > 1.0, x, ROWS),
     "clip": lambda x: gg.clip(x, ROWS - 1.0, ROWS + 1.0),
     "average": lambda x: gg.average(x, weights=ROWS),
+    "logsumexp": lambda x: gg.logsumexp(x, 1),
+    "percentile": lambda x: gg.percentile(x, 30.0, axis=1),
+    "cov": lambda x: gg.cov(x, fweights=np.array([1, 2, 1]), aweights=np.ones(3)),
+    "norm": lambda x: gg.linalg.norm(x, 1, axis=1),
+    "norm of order 0": lambda x: gg.linalg.norm(x, 0, axis=1),
+    "pinv": lambda x: gg.linalg.pinv(x, rtol=np.array([0.1])),
+    "polyfit": lambda x: gg.polyfit(np.arange(2.0), x, 1),
+    "reshape_like": lambda x: gg.reshape_like(x, ROWS.T),
+    "sum_to": lambda x: gg.sum_to(x, like=ROWS[0]),
+    "channel_dropout": lambda x: gg.nn.channel_dropout(x, 0.5, training=False) * 2.0,
+    "fake_quantise": lambda x: gg.rules.fake_quantise(x, 0.0, 3.0) * 2.0,
+    "fractional_max_pool": lambda x: gg.nn.fractional_max_pool(x[None], 1, 2, data_format="NCHW"),
 }
 
 

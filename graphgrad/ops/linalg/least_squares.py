@@ -304,10 +304,12 @@ def _with_tolerances(x: Tensor, rtol: Tensor) -> tuple[Tensor, Tensor]:
         raise DTypeError(f"pinv takes real tolerances, got {rtol.type!r}, built at {rtol.where}")
     both = broadcast([stack, rtol.shape])
     if x.type.static and rtol.type.static:
-        x = broadcast_to(x, (*both, m, n))
-    elif x.ndim != len(both) + 2:
+        x, rtol = broadcast_to(x, (*both, m, n)), broadcast_to(rtol, both)
+    elif x.ndim == len(both) + 2:
+        rtol = broadcast_like(rtol, x[..., 0, 0])
+    else:
         raise ShapeError(f"pinv takes no tolerances {rtol.type!r} for {x.type!r}: lengths unknown")
-    return x, cast(broadcast_like(rtol, x[..., 0, 0]), real_dtype(x.dtype))
+    return x, cast(rtol, real_dtype(x.dtype))
 
 
 def _from_lower(what: str, x: Tensor) -> Tensor:
@@ -354,12 +356,19 @@ def lstsq(
     array([1., 2.])
     """
     x, y = operands(a, b)
-    vector = y.ndim == 1
-    y = expand_dims(y, 1) if vector else y
+    columns = expand_dims(y, 1) if y.ndim == 1 else y
+    z, rank, s = solution(x, columns, rcond)
+    rest = _sums_of_squares(columns - times(x, z), *x.shape[-2:])
+    return squeezed(z, -1) if y.ndim == 1 else z, rest, rank, s
+
+
+def solution(a: Tensor, b: Tensor, rcond: float | None) -> tuple[Tensor, Tensor, Tensor]:
+    """What lstsq returns but for the sums of squares: x, the rank and the singular values."""
+    x, y = operands(a, b)
+    columns = expand_dims(y, 1) if y.ndim == 1 else y
     op = LeastSquares(_tolerance("lstsq", rcond))
-    z, rank, s = build(op, (x, y)).outputs
-    rest = _sums_of_squares(y - times(x, z), *x.shape[-2:])
-    return squeezed(z, -1) if vector else z, rest, rank, s
+    z, rank, s = build(op, (x, columns)).outputs
+    return squeezed(z, -1) if y.ndim == 1 else z, rank, s
 
 
 def _sums_of_squares(rest: Tensor, m: Any, n: Any) -> Tensor:

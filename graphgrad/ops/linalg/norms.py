@@ -102,13 +102,13 @@ def _given_axes(axis: Any, ndim: int) -> Axes:
 def _vector_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
     if not isinstance(ord, int | float | np.integer | np.floating):
         raise ShapeError(f"there is no norm of vectors of order {ord!r}, got {x.type!r}")
+    if ord == 0:
+        return sum(cast(x != 0, x.dtype), axes, keepdims)
     size = abs(x)
     if ord == np.inf:
         return reductions.max(size, axes, keepdims)
     if ord == -np.inf:
         return reductions.min(size, axes, keepdims)
-    if ord == 0:
-        return sum(cast(x != 0, x.dtype), axes, keepdims)
     if ord == 1:
         return sum(size, axes, keepdims)
     return rounded_once(lambda size: _power_norm(size, float(ord), axes, keepdims), size)

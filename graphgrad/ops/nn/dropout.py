@@ -86,10 +86,10 @@ def channel_dropout(
     truth("training", training)
     (x,) = promoted(x, floating=True)
     BELOW_ONE("rate", rate)
-    one = _of_channels(x, data_format)
+    at = _spatial_start(x, data_format)
     if not training or rate == 0:
         return x
-    kept = bernoulli(one, 1.0 - rate, seed=seed)
+    kept = bernoulli(_of_channels(x, at), 1.0 - rate, seed=seed)
     return where(kept, x * (1.0 / (1.0 - rate)), 0.0)
 
 
@@ -134,20 +134,25 @@ def alpha_dropout(
     truth("channels", channels)
     (x,) = real_operands("alpha_dropout", x)
     BELOW_ONE("rate", rate)
-    one = _of_channels(x, data_format) if channels else x
+    at = _spatial_start(x, data_format) if channels else None
     if not training or rate == 0:
         return x
+    one = x if at is None else _of_channels(x, at)
     keep = 1.0 - rate
     scale = 1.0 / math.sqrt(keep + SATURATED**2 * keep * rate)
     kept = bernoulli(one, keep, seed=seed)
     return where(kept, x, SATURATED) * scale - scale * rate * SATURATED
 
 
-def _of_channels(x: Tensor, data_format: str) -> Any:
-    """The shape of one number for each channel of each example; a part of x where it is unknown."""
+def _spatial_start(x: Tensor, data_format: str) -> int:
+    """The first axis of x that is neither that of the examples nor that of the channels."""
     if x.ndim < 2:
         raise ShapeError(f"channels of examples: two axes or more are needed, got {x.type!r}")
-    at = 2 if format_of(data_format) == "NCHW" else 1
+    return 2 if format_of(data_format) == "NCHW" else 1
+
+
+def _of_channels(x: Tensor, at: int) -> Any:
+    """The shape of one number for each channel of each example; a part of x where it is unknown."""
     inner = x.ndim - 2
     shape = (*x.shape[:at], *[1] * inner, *x.shape[at + inner :])
     if None not in shape:

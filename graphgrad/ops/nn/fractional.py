@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from math import prod
 
@@ -74,10 +75,8 @@ def fractional_max_pool(
     >>> gg.evaluate(y)[0, :, 0]
     array([1., 3., 5., 7., 9.])
     """
-    options = {"samples": samples, "seed": seed}
-    return fractional_max_pool_with_indices(
-        x, window, output_size, output_ratio, data_format, **options
-    )[0]
+    x, places, image = _largest(x, window, output_size, output_ratio, data_format, samples, seed)
+    return image(take_along_axis(x, places, axis=2))
 
 
 def fractional_max_pool_with_indices(
@@ -110,6 +109,22 @@ def fractional_max_pool_with_indices(
     >>> gg.evaluate(y[1])[0, :, 0]
     array([1, 5, 9])
     """
+    x, places, image = _largest(x, window, output_size, output_ratio, data_format, samples, seed)
+    return image(take_along_axis(x, places, axis=2)), image(places)
+
+
+def _largest(
+    x: TensorLike,
+    window: Any,
+    output_size: Any,
+    output_ratio: Any,
+    data_format: str,
+    samples: Any,
+    seed: Any,
+) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
+    """x as (N, C, places), the place of the largest element of each window, (N, C, windows), and
+    what makes an image in the data format of such a tensor.
+    """
     x = as_tensor(x)
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     if kind_of(x.dtype) not in "iuf":
@@ -125,9 +140,12 @@ def fractional_max_pool_with_indices(
     taken = parted(take_along_axis(x, merged(under, 2), axis=2), 2, prod(counts), prod(size))
     best = argmax(taken, 3, True)
     places = squeeze(take_along_axis(under, best, axis=3), 3)
-    found = [parted(t, 2, *counts) for t in (take_along_axis(x, places, axis=2), places)]
-    y, where_in = found if first else [moveaxis(t, 1, -1) for t in found]
-    return y, where_in
+
+    def image(t: Tensor) -> Tensor:
+        y = parted(t, 2, *counts)
+        return y if first else moveaxis(y, 1, -1)
+
+    return x, places, image
 
 
 def _counts(lengths: Any, size: Any, output_size: Any, output_ratio: Any) -> tuple[int, ...]:
