@@ -262,7 +262,7 @@ def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     float64[2, 3]
     """
     x, of = as_tensor(x), type_of(like)
-    if x.shape == of.shape and of.static:
+    if x.shape == of.shape and None not in of.shape:
         return x
     if of.static:
         return apply(Reshape(of.shape), x)
@@ -643,7 +643,7 @@ def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     array([4., 6.])
     """
     dy, of = as_tensor(dy), type_of(like)
-    if dy.shape == of.shape and of.static:
+    if dy.shape == of.shape and None not in of.shape:
         return dy
     lengths = tuple([d for d in of.shape if isinstance(d, int)])
     if len(lengths) == len(of.shape):
