@@ -18,7 +18,7 @@ from ..ir.build import read_here
 from ..ir.context import Scope, Unasked
 from ..ir.domains import FROM_ONE, INTEGER
 from ..ir.errors import GradientError, GraphError
-from ..ir.graph import Graph, current
+from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
 from ..ir.tree import flatten, unflatten
@@ -123,12 +123,12 @@ class _Again(Transplant):
         super().__init__(self.home.graph, {x: apply(After(), x, *seeds) for x in kept})
 
     def tensor(self, t: Tensor) -> Tensor:
-        """What stands for a tensor of the inside; what is outside as it is read here."""
+        """What stands for a tensor of the inside; what is outside as the graph reads it."""
         found = self.tensors.get(t)
         if found is None:
-            (found,) = read_here((t,))
-            if found.graph is self.graph:
-                self.tensors[t] = found
+            with GraphScope(self.graph):  # a rule that was carried along may ask in a body
+                (found,) = read_here((t,))
+            self.tensors[t] = found
         return found
 
     def region(self, region: Region) -> Any:

@@ -1031,3 +1031,29 @@ def test_S15_a_rule_inside_is_called_once_for_a_default_that_is_asked_elsewhere(
         (dx,) = gg.gradients(ys, xs[:1])
         assert gg.evaluate(dx, dict(zip(xs, [0.5, 5.0]))) == 30.0
     assert len(calls) == 1
+
+
+def test_a_subgraph_brings_what_a_batched_region_only_might_read():
+    """An input of a settled region that none of its members reads any more."""
+    rows, z = gg.placeholder((2, 3), name="rows"), gg.placeholder((2,), name="z")
+
+    @gg.rules.checkpoint
+    def inside(row, z):
+        def body(i, c):
+            with gg.override_gradient(lambda site, dy: dy * z):
+                unread = gg.sin(c)
+            assert unread.shape == (3,)
+            return gg.tanh(c)
+
+        return gg.fori_loop(0, 2, body, row)
+
+    y = gg.vmap(inside)(rows, z)
+    y = gg.identity(y, name="y")
+    answers = []
+    for graph in (y.graph, y.graph.subgraph([rows, z], y)):
+        with graph:
+            row, number, out = map(graph.tensor, ("rows:0", "z:0", "y:0"))
+            dx = gg.gradients(gg.sum(out), row)
+            feeds = {row: [[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]], number: [5.0, 7.0]}
+            answers.append(gg.evaluate([out, dx], feeds))
+    np.testing.assert_array_equal(*answers)

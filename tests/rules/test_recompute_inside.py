@@ -632,3 +632,47 @@ def test_values_are_those_of_the_function_itself():
     f = FUNCTIONS["a checkpoint"]
     a, b = values([f(x), rules.checkpoint(f)(x)], {x: X})
     np.testing.assert_array_equal(a, b)
+
+
+def once(f, v):
+    return gg.scan(lambda c, _: (f(c), None), v, gg.arange(1))[0]
+
+
+def in_a_branch(f, v):
+    return gg.cond(gg.sum(v) > 0, lambda: f(v), lambda: v)
+
+
+BODIES = {
+    "cond": in_a_branch,
+    "scan": once,
+    "while_loop": lambda f, v: gg.while_loop(lambda c: c[0] < 1, lambda c: (1, f(c[1])), (0, v))[1],
+    "map": gg.map,
+    "cond in scan": lambda f, v: once(partial(in_a_branch, f), v),
+    "map in cond": lambda f, v: in_a_branch(partial(gg.map, f), v),
+    "checkpoint in cond": lambda f, v: in_a_branch(rules.checkpoint(f), v),
+}
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("stamped", [False, True])
+@pytest.mark.parametrize("body", BODIES)
+def test_S23_a_rule_in_a_body_in_a_checkpoint_reads_what_only_it_reads(body, stamped, batched):
+    """It is asked in a body of what was built once more, for which the outside is further out."""
+    x, z = gg.placeholder((3,)), gg.placeholder(())
+
+    def closing(site, dy):
+        return dy * z * z
+
+    def f(v):
+        scope = {"Tanh": closing} if stamped else closing
+        with (gg.gradient_override_map if stamped else gg.override_gradient)(scope):
+            return gg.tanh(v)
+
+    again = rules.checkpoint(lambda v: BODIES[body](f, v))
+    y = gg.vmap(again)(gg.stack([x, x])) if batched else again(x)
+    dx = gg.gradients(gg.sum(y), x)
+    dz = gg.gradients(gg.sum(dx), z)
+    times = 2 if batched else 1
+    dx, dz = values([dx, dz], {x: [1.0, 2.0, 3.0], z: 0.7})
+    np.testing.assert_allclose(dx, [times * 0.49] * 3)
+    np.testing.assert_allclose(dz, times * 3 * 1.4)

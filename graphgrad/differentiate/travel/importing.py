@@ -18,6 +18,7 @@ from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for, renumbered
 from ...ops.sources import apart, placeholder
+from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of
 from ..levels import Step
 from .closures import held_by
@@ -236,7 +237,7 @@ def _check_uncut(xs: Sequence[Tensor], regions: set[Region]) -> None:
 def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterator[Node]:
     """The members of regions, and what they and the rules of nodes, also in bodies, hold on to."""
     yield from (n for n in graph.nodes if regions.intersection(enclosing(n.region)))
-    yield from (t.node for r in regions for t in r.pinned_inputs or ())
+    yield from (t.node for r in regions if not r.open for t in boundary_of(r).inputs)
     bodies = _bodies_of_all(nodes)
     marked = (*regions, *(region for body in bodies for region in body.regions))
     stamped = (*nodes, *(node for body in bodies for node in body.nodes))
