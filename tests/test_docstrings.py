@@ -55,6 +55,16 @@ def public():
 FOUND = public()
 
 
+def lacking(module):
+    """The package, or Graphviz, without which a module's examples cannot run here; or None."""
+    for within, package in NEEDS.items():
+        if f"{module}.".startswith(f"{within}.") and not find_spec(package):
+            return package
+    if module == "graphgrad.inspect.svg" and not (find_spec("pygraphviz") or which("dot")):
+        return "Graphviz"
+    return None
+
+
 def sections(doc):
     """Headings and what stands under them, in order; first "" with the text before them."""
     text = doc.partition(">>>")[0]
@@ -105,10 +115,8 @@ def test_public_docstrings_are_whole():
 
 @pytest.mark.parametrize("module", sorted(FOUND))
 def test_examples_of_public_docstrings_run(module):
-    for needs in {NEEDS[m] for m in NEEDS if f"{module}.".startswith(f"{m}.")}:
-        pytest.importorskip(needs)
-    if module == "graphgrad.inspect.svg" and not (find_spec("pygraphviz") or which("dot")):
-        pytest.skip("no Graphviz")
+    if lacks := lacking(module):
+        pytest.skip(f"no {lacks}")
     tests = [t for o in FOUND[module].values() for t in doctest.DocTestFinder().find(o)]
     failed, registered = [], set(gg.registered_gradients())
     for test in tests:
