@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .execute.backend import Backend, Compiled, load_backend
-from .execute.feeds import Feeds
-from .execute.timed import Clock, timed_runs
+from .execute.run.feeds import Feeds
+from .execute.run.timed import Clock, timed_runs
 from .inspect.profile import Profile
 from .ir.collector import collector_paused, having
 from .ir.depth import Bounded

@@ -14,7 +14,7 @@ from typing import Any
 
 from .compiled import CompiledFunction
 from .execute.backend import MissingBackendError
-from .execute.feeds import as_array
+from .execute.run.feeds import as_array
 from .ir.digest import check_same as check_same_lines
 from .ir.digest import lines
 from .ir.errors import DeviceError, GraphError
@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_jax_processes = lazy_module("graphgrad.execute.jax_processes")
+_jax_processes = lazy_module("graphgrad.execute.jax.processes")
 
 
 def start(

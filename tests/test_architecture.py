@@ -1,6 +1,7 @@
 """The shape of the house: imports point down, none is hidden, there is no cycle."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import graphgrad
 ROOT = Path(graphgrad.__file__).parent
 OPTIONAL = {"jax", "flatbuffers", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
 OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
-JAX = ("backend", "checks", "errors", "host", "layout", "processes", "run", "running")
+JAX = ("backend", "checks", "errors", "host", "layout", "processes", "run", "axis_loops")
 ONLY_IN = {
     "jax": {
-        *(f"execute/jax_{name}.py" for name in JAX),
+        *(f"execute/jax/{name}.py" for name in JAX),
         *(f"interop/jax_{name}.py" for name in ("calls", "export")),
     },
     "flatbuffers": {"interop/jax_export.py"},
@@ -68,6 +69,22 @@ MAY_IMPORT = {
     },
 }
 
+ROOMS_OF_EXECUTE = {
+    "results": set(),
+    "backend": {"results"},
+    "run": {"backend", "results"},
+    "numpy": {"run", "backend"},
+    "jax": {"backend", "results"},
+    "llvm/emit": set(),
+    "llvm/functions": {"llvm/emit"},
+    "llvm/loops": {"llvm/functions", "llvm/emit", "numpy", "run"},
+    "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "backend"},
+    "llvm/machine": {"llvm/kernels", "llvm/loops", "llvm/emit", "run"},
+    "llvm/backend": {"llvm/machine", "llvm/kernels", "llvm/loops", "llvm/emit", "numpy", "run"}
+    | {"backend"},
+}
+"""What the rooms of execute/ may import of each other."""
+
 
 @cache
 def files():
@@ -80,6 +97,7 @@ def part(path):
     return relative.parts[0].removesuffix(".py")
 
 
+@cache
 def tree_of(path):
     return ast.parse(path.read_text())
 
@@ -141,6 +159,24 @@ def test_imports_point_down():
     assert wrong == []
 
 
+def room(path):
+    """The room of execute/ that a file is in; one of llvm/ is a room of its own."""
+    parts = path.relative_to(ROOT / "execute").with_suffix("").parts
+    return "/".join(parts[: 2 if parts[0] == "llvm" else 1])
+
+
+def test_the_rooms_of_execute_have_floors():
+    wrong = []
+    for path in (ROOT / "execute").rglob("*.py"):
+        for name, _, _ in imports(path):
+            if not name.startswith("graphgrad.execute.") or path.name == "__init__.py":
+                continue
+            here, there = room(path), room(module_of(name))
+            if there != here and there not in ROOMS_OF_EXECUTE[here]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
 def test_no_import_hides_in_a_function():
     hidden = [
         f"{path.relative_to(ROOT)}: {name}"
@@ -187,3 +223,37 @@ def test_optional_packages_stay_in_the_one_module_named_after_them():
             if top in OPTIONAL and relative not in allowed and not in_demo and not typing:
                 wrong.append(f"{relative}: {name}")
     assert wrong == []
+
+
+@cache
+def defined():
+    """Every name that graphgrad defines: modules, folders, functions, classes, values, fields."""
+    names = {part for path in files() for part in path.relative_to(ROOT).with_suffix("").parts}
+    for path in files():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names.add(node.id if isinstance(node, ast.Name) else node.attr)
+            elif isinstance(node, ast.arg):
+                names.add(node.arg)
+    return names
+
+
+TOUR = (Path(__file__).parent.parent / "docs/architecture.md").read_text()
+
+
+def test_every_file_that_the_tour_names_is_there():
+    """By its path, or by the end of it."""
+    top = ROOT.parent
+    paths = [*files(), *(top / "tests").glob("*.py")]
+    paths = {f"/{p.relative_to(top).as_posix()}" for p in paths}
+    paths |= {f"{path.rpartition('/')[0]}/" for path in paths}
+    names = re.findall(r"`([\w/]+\.py|[\w/]+/)`", TOUR)
+    assert [n for n in names if not any(path.endswith(f"/{n}") for path in paths)] == []
+
+
+def test_every_function_that_the_tour_names_is_there():
+    tour = TOUR.partition("## The tour")[2].partition("## Decisions")[0]
+    names = re.findall(r"`(?:gg\.)?([A-Za-z_]+)(?:\.[A-Za-z_]+)*`", tour)
+    assert set(names) - defined() - {"with", "dy"} == set()

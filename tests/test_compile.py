@@ -11,7 +11,7 @@ import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.compiled import compile, evaluate
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.ir.errors import DTypeError, GraphError, ShapeError, StateError, SymbolicError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 PLANNING = """
 import numpy as np
 import graphgrad as gg
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
 
 parent, planning, end = os.getpid(), threading.Event(), threading.Event()
 
@@ -101,7 +101,7 @@ from graphgrad.regions import boundary, rules
 
 held = [boundary.LOCK, rules._lock, node._lock]
 try:
-    from graphgrad.execute.llvm.jit import COMPILING
+    from graphgrad.execute.llvm.emit.jit import COMPILING
     held.append(COMPILING)
 except ImportError:
     pass

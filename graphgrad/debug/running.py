@@ -9,8 +9,8 @@ import numpy as np
 
 from ..compiled import CompiledFunction, compile, feeds_of
 from ..execute.backend import Kernels
-from ..execute.feeds import Feeds
 from ..execute.results import add_note, check_promise
+from ..execute.run.feeds import Feeds
 from ..functions import Function
 from ..ir.collector import having
 from ..ir.errors import GraphError

@@ -50,7 +50,7 @@ _metadata = lazy_module("importlib.metadata")
 
 
 def _own(name: str) -> Any:
-    module = import_module(f".{name}_backend", __package__)
+    module = import_module(f".{name}.backend", __package__)
     return getattr(module, f"{name.capitalize()}Backend")
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ..execute.backend import Backend
-from ..execute.timed import Clock, LoopRuns, Run, timed_runs
+from ..execute.run.timed import Clock, LoopRuns, Run, timed_runs
 from ..ir.node import Node, RuleCall, Tensor
 from ..ir.program import Program
 from ..lower.loop_ir import nodes_within

@@ -24,9 +24,9 @@ from jax.custom_derivatives import SymbolicZero
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..execute.backend import one_call_per_node
-from ..execute.feeds import as_array
-from ..execute.jax_backend import KERNELS
-from ..execute.jax_checks import unwatched
+from ..execute.jax.backend import KERNELS
+from ..execute.jax.checks import unwatched
+from ..execute.run.feeds import as_array
 from ..ir.collector import having
 from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError
 from ..ir.kinds import can_cast, kind_of

@@ -10,7 +10,7 @@ import flatbuffers  # noqa: F401  jax.export needs it, and says so when it is la
 import jax
 import jax.export
 
-from ..execute.jax_host import CALLED
+from ..execute.jax.host import CALLED
 from ..ir.collector import having
 from ..ir.errors import DTypeError, ExportError, GraphGradError
 from ..ir.node import Node

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiled import CompiledFunction, packer
 from ..execute.backend import MissingBackendError
-from ..execute.feeds import MANY, Feeds
+from ..execute.run.feeds import MANY, Feeds
 from ..functions import Function
 from ..ir.errors import StateError
 from ..ir.tree import flatten, unflatten

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledFunction
-from ..execute.feeds import as_array
+from ..execute.run.feeds import as_array
 from ..ir.errors import DTypeError, ExecutionError, ShapeError, StateError
 from ..ir.kinds import can_cast
 from ..ir.node import Tensor

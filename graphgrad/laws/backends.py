@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.numpy_backend import NumpyBackend
+from ..execute.numpy.backend import NumpyBackend
 from ..ir.op import Op
 from .trying import Arrays, close, compiled, of_type, placed
 

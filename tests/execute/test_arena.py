@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute import arena
-from graphgrad.execute.arena import Renewed, fixed_arrays
 from graphgrad.execute.backend import Kernels, one_call_per_node
-from graphgrad.execute.checked import checked_loop
-from graphgrad.execute.looped import looped
-from graphgrad.execute.numpy_backend import NumpyBackend
-from graphgrad.execute.straight import straight_line
+from graphgrad.execute.numpy.backend import NumpyBackend
+from graphgrad.execute.run import arena
+from graphgrad.execute.run.arena import Renewed, fixed_arrays
+from graphgrad.execute.run.checked import checked_loop
+from graphgrad.execute.run.looped import looped
+from graphgrad.execute.run.straight import straight_line
 from graphgrad.ir.program import Program
 from graphgrad.ir.types import tensor_type
 from graphgrad.lower.memory import ALIGNMENT

@@ -13,7 +13,7 @@ from graphgrad.execute.backend import (
     load_backend,
     one_call_per_node,
 )
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op

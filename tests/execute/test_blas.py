@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphgrad.execute.blas import ALONE, product, slice_rows
+from graphgrad.execute.numpy.blas import ALONE, product, slice_rows
 
 SHAPES = [
     ((100, 288), (288, 64)),

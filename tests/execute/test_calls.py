@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.calls import CAST, CHOOSE, calls_of, writing
+from graphgrad.execute.numpy.calls import CAST, CHOOSE, calls_of, writing
 from graphgrad.ops.arithmetic import Add
 from graphgrad.ops.base import Cast
 from graphgrad.ops.bounds import Clip, Maximum

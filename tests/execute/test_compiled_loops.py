@@ -9,8 +9,8 @@ import pytest
 import graphgrad as gg
 
 pytest.importorskip("llvmlite")
-from graphgrad.execute import llvm_backend
-from graphgrad.execute.llvm import driven, records
+from graphgrad.execute.llvm import backend as llvm_backend
+from graphgrad.execute.llvm.machine import driven, records
 from graphgrad.ops.control import Cond, Scan, While
 
 RNG = np.random.default_rng(0)

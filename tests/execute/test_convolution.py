@@ -8,8 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from graphgrad.execute import convolution
-from graphgrad.execute.convolution import convolve, gradient_of_filter, gradient_of_image
+from graphgrad.execute.numpy import convolution
+from graphgrad.execute.numpy.convolution import convolve, gradient_of_filter, gradient_of_image
 from graphgrad.ops.nn.convolution import Conv2D, geometries
 
 CASES = [

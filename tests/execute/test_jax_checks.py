@@ -7,7 +7,7 @@ import graphgrad as gg
 from graphgrad.extend import apply, op_types
 
 jax = pytest.importorskip("jax")
-jax_checks = pytest.importorskip("graphgrad.execute.jax_checks")
+jax_checks = pytest.importorskip("graphgrad.execute.jax.checks")
 TABLE = np.arange(12.0).reshape(4, 3)
 
 

@@ -9,7 +9,7 @@ import graphgrad as gg
 from graphgrad.ir import locks
 
 jax = pytest.importorskip("jax")
-HostCalls = pytest.importorskip("graphgrad.execute.jax_host").HostCalls
+HostCalls = pytest.importorskip("graphgrad.execute.jax.host").HostCalls
 
 VALUES = [np.float64(1 / 3), np.int64(2**40 + 1), np.uint64(2**62 + 5), np.array([[1 / 3 + 2j]])]
 VALUES += [np.zeros((0, 2)), np.float32(1 / 3), np.array([True]), np.complex64(1j)]
@@ -32,7 +32,7 @@ def elsewhere(run, made, *arrays):
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda v: f"{v.dtype}{list(v.shape)}")
 def test_numbers_go_to_the_host_and_back_as_they_are(value):
-    from graphgrad.execute.jax_host import on_host
+    from graphgrad.execute.jax.host import on_host
 
     seen = []
     with jax.enable_x64(True):
@@ -44,7 +44,7 @@ def test_numbers_go_to_the_host_and_back_as_they_are(value):
 
 
 def test_a_call_of_the_host_has_no_derivative_of_zero():
-    from graphgrad.execute.jax_host import on_host
+    from graphgrad.execute.jax.host import on_host
 
     def f(x):
         return on_host(jax.pure_callback, np.sin, [jax.ShapeDtypeStruct((), x.dtype)], [x])[0]

@@ -110,7 +110,7 @@ def test_processes_but_the_first_write_nothing_and_know_if_it_failed(among, tmp_
 
 def test_a_process_that_waits_long_for_the_others_says_so(monkeypatch, capsys):
     pytest.importorskip("jax")
-    from graphgrad.execute import jax_processes
+    from graphgrad.execute.jax import processes as jax_processes
 
     with jax_processes.waiting_for_others():
         pass

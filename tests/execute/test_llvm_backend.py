@@ -91,7 +91,7 @@ def test_rows_that_are_gone_through_again(n, m, dtype):
 
 @pytest.mark.parametrize("each", [2, 3, 5, 8])
 def test_parts_of_what_goes_over_elements_and_over_rows(each, monkeypatch):
-    monkeypatch.setattr("graphgrad.execute.llvm_backend.PARTS", (each, each))
+    monkeypatch.setattr("graphgrad.execute.llvm.backend.PARTS", (each, each))
 
     def fn(x):
         rows, y = gg.sum(gg.sin(x), axis=1, keepdims=True), x

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute import planned
-from graphgrad.execute.numpy_backend import NumpyBackend
-from graphgrad.execute.numpy_kernels import KERNELS
+from graphgrad.execute.numpy.backend import NumpyBackend
+from graphgrad.execute.numpy.kernels import KERNELS
+from graphgrad.execute.run import planned
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES, Op

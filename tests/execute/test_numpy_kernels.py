@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.numpy_kernels import KERNELS, element_writer
+from graphgrad.execute.numpy.kernels import KERNELS, element_writer
 from graphgrad.ir.build import build
 
 from ..each import each, initial

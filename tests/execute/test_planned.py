@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute import planned
 from graphgrad.execute.backend import Kernels
-from graphgrad.execute.numpy_backend import NumpyBackend
-from graphgrad.execute.planned import KernelBinding, PlannedBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
+from graphgrad.execute.run import planned
+from graphgrad.execute.run.planned import KernelBinding, PlannedBackend
 from graphgrad.ir.errors import ExecutionError, ShapeError
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphgrad.execute import pooling
-from graphgrad.execute.pooling import max_pool, max_pool_gradient
+from graphgrad.execute.numpy import pooling
+from graphgrad.execute.numpy.pooling import max_pool, max_pool_gradient
 from graphgrad.ops.nn.pooling import MaxPool, MaxPoolGrad
 
 IMAGES = [

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from graphgrad.execute.reduce import means, reducer
+from graphgrad.execute.numpy.reduce import means, reducer
 
 SHAPES = [(5,), (3000,), (3000, 4), (2999, 7), (40, 50, 6), (9, 2, 300), (2, 600), (0, 3), (3, 0)]
 

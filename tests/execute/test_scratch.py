@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from graphgrad.execute.scratch import LINE, scratch
+from graphgrad.execute.numpy.scratch import LINE, scratch
 
 PLACES = [
     (np.dtype(bool), (3,)),

@@ -12,8 +12,8 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from graphgrad.execute import threads
-from graphgrad.execute.threads import available_threads, parallel
+from graphgrad.execute.run import threads
+from graphgrad.execute.run.threads import available_threads, parallel
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 500])
@@ -234,7 +234,7 @@ def test_available_threads():
 
 SCRIPT = """
 import os, sys
-from graphgrad.execute.threads import parallel
+from graphgrad.execute.run.threads import parallel
 
 def total(n):
     found = []

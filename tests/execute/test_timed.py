@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.backend import load_backend
-from graphgrad.execute.timed import timed_runs
+from graphgrad.execute.run.timed import timed_runs
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.program import Program
 

@@ -39,12 +39,16 @@ def check(seed: int, backend: str = "llvm") -> None:
 
 LIMITS: list[dict[str, Any]] = [
     {},
-    {"llvm.blocks.BLOCK_COST": 1_000, "llvm.nest.MOVED": 1 << 20, "llvm.nest.BESIDE": 1},
-    {"llvm.spills.LONG": 4, "llvm.spills.FAR": 2, "llvm.kernel.ON_STACK": 64},
-    {"llvm.spills.LONG": 4, "llvm.spills.FAR": 2, "llvm.nest.MOVED": 1 << 20},
-    {"llvm.nest.CHEAP": 0, "llvm.kernel.INLINED": 0, "llvm.policy.ROW": 64},
-    {"llvm_backend.PARTS": (24, 8)},
-    {"llvm.nest.BUFFERS": 0, "llvm.kernel.ON_HEAP": 64, "llvm.tiling.LEFT": 2},
+    {
+        "llvm.loops.partition.BLOCK_COST": 1_000,
+        "llvm.loops.nest.MOVED": 1 << 20,
+        "llvm.loops.nest.BESIDE": 1,
+    },
+    {"llvm.loops.spills.LONG": 4, "llvm.loops.spills.FAR": 2, "llvm.loops.kernel.ON_STACK": 64},
+    {"llvm.loops.spills.LONG": 4, "llvm.loops.spills.FAR": 2, "llvm.loops.nest.MOVED": 1 << 20},
+    {"llvm.loops.nest.CHEAP": 0, "llvm.loops.kernel.INLINED": 0, "llvm.loops.policy.ROW": 64},
+    {"llvm.backend.PARTS": (24, 8)},
+    {"llvm.loops.nest.BUFFERS": 0, "llvm.loops.kernel.ON_HEAP": 64, "llvm.loops.tiling.LEFT": 2},
 ]
 """Limits of the LLVM backend, set so that small programs go beyond them."""
 
@@ -54,7 +58,7 @@ def _limits(seed: int, backend: str) -> Iterator[None]:
     """Some limits set low, each time others."""
     with ExitStack() as stack:
         if backend == "llvm":
-            stack.enter_context(patch("graphgrad.execute.llvm.compiled._kernels", {}))
+            stack.enter_context(patch("graphgrad.execute.llvm.loops.groups._kernels", {}))
             for name, value in LIMITS[seed % len(LIMITS)].items():
                 stack.enter_context(patch(f"graphgrad.execute.{name}", value))
         yield

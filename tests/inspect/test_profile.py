@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.backend import load_backend
-from graphgrad.execute.timed import Run, Span, timed_runs
+from graphgrad.execute.run.timed import Run, Span, timed_runs
 from graphgrad.inspect.profile import Profile, Share, region_of
 from graphgrad.ir.program import Program
 from graphgrad.lower.fused import gathered

@@ -19,7 +19,7 @@ from .test_jax_functions import X, expected_orders, model, training
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("flatbuffers")
-jax_host = pytest.importorskip("graphgrad.execute.jax_host")
+jax_host = pytest.importorskip("graphgrad.execute.jax.host")
 jnp = jax.numpy
 
 RECIPE = Path(__file__).parents[2] / "docs" / "jax.md"

@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.backend import one_call_per_node
-from graphgrad.execute.numpy_kernels import KERNELS
+from graphgrad.execute.numpy.kernels import KERNELS
 from graphgrad.ir.program import Program
 from graphgrad.ir.tree import flatten
 from graphgrad.ops.accumulate import AddN

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower.alias import AliasAnalysis, Effect, is_strange, is_view

@@ -5,8 +5,8 @@ import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
 from graphgrad.execute.backend import Kernels
-from graphgrad.execute.numpy_backend import NumpyBackend
-from graphgrad.execute.planned import PlannedBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
+from graphgrad.execute.run.planned import PlannedBackend
 from graphgrad.ir.build import build
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op, op_types

@@ -3,7 +3,7 @@
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.execute.numpy_backend import NumpyBackend
+from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.ir.program import Program
 from graphgrad.ops.sources import placeholder
 

@@ -140,7 +140,7 @@ def test_what_is_infinite_or_nan_stays_so_without_fast_math(build, at, value):
         plain = gg.compile(x, build(x), backend="numpy")
         fast, _ = optimise(gg.Program([x], [build(x)]), fast_math=True)
     np.testing.assert_equal(float(plain(at)), value)
-    (found,) = gg.execute.numpy_backend.NumpyBackend().compile(fast)(np.array(at))
+    (found,) = gg.execute.numpy.backend.NumpyBackend().compile(fast)(np.array(at))
     assert np.isfinite(found)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 import graphgrad as gg
-from graphgrad.execute.jax_backend import JaxBackend
+from graphgrad.execute.jax.backend import JaxBackend
 
 BATCH, N, H = 64, 32, 64
 EXCHANGE = (

@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import cache, jit, library
+from graphgrad.execute.llvm.emit import cache, jit
+from graphgrad.execute.llvm.kernels import library
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="nothing is kept here")
 

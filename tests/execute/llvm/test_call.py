@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import library
-from graphgrad.execute.llvm.call import possible
+from graphgrad.execute.llvm.emit.call import possible
+from graphgrad.execute.llvm.kernels import library
 from graphgrad.ir.types import DType
 
 pytestmark = pytest.mark.skipif(not possible(), reason="not CPython with its lock")

@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import jit
-from graphgrad.execute.llvm.expressions import HELPERS
+from graphgrad.execute.llvm.emit import jit
+from graphgrad.execute.llvm.emit.module import Body, Module
+from graphgrad.execute.llvm.emit.text import function
+from graphgrad.execute.llvm.emit.types import vector
+from graphgrad.execute.llvm.emit.values import Value, call
 from graphgrad.execute.llvm.functions.power import power
-from graphgrad.execute.llvm.module import Body, Module
-from graphgrad.execute.llvm.text import function
-from graphgrad.execute.llvm.types import vector
-from graphgrad.execute.llvm.values import Value, call
+from graphgrad.execute.llvm.loops.expressions import HELPERS
 
 ELEMENTS = {"float": np.float32, "double": np.float64}
 SPECIAL = [

@@ -7,7 +7,7 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm.running import plain_runner, runner
+from graphgrad.execute.llvm.loops.launch import plain_runner, runner
 
 from .test_kernels import Group, recompiled
 

@@ -13,10 +13,11 @@ import graphgrad as gg
 pytest.importorskip("llvmlite")
 
 from graphgrad.execute.backend import Kernels, one_call_per_node
-from graphgrad.execute.llvm import arrays, compiled, jit, kernel, module
-from graphgrad.execute.llvm.compiled import kernels_of
-from graphgrad.execute.llvm.running import plain_runner, runner
-from graphgrad.execute.llvm_backend import LlvmBackend
+from graphgrad.execute.llvm.backend import LlvmBackend
+from graphgrad.execute.llvm.emit import arrays, jit, module
+from graphgrad.execute.llvm.loops import groups, kernel
+from graphgrad.execute.llvm.loops.groups import kernels_of
+from graphgrad.execute.llvm.loops.launch import plain_runner, runner
 from graphgrad.ir.program import Program
 from graphgrad.lower.fused import gathered
 from graphgrad.lower.loop_ir import Fusion, Space, group_of_fused
@@ -263,7 +264,7 @@ def recompiled(group, symbols):
     text = "\n".join([*arrays.DECLARATIONS, *kernel.DECLARATIONS, made.text])
     code = jit.object_code(text, jit.host())
     loaded = jit.Loaded(code, symbols, {kernel.NDARRAY: id(np.ndarray)})
-    return compiled.Kernel(shared, loaded)
+    return groups.Kernel(shared, loaded)
 
 
 @pytest.mark.parametrize("shape", [(4, 5), (40, 300), (1, 1)])
@@ -343,7 +344,7 @@ def test_equal_groups_are_compiled_once():
 
 
 def test_a_function_outlives_the_kernels_that_are_kept(monkeypatch):
-    monkeypatch.setattr("graphgrad.execute.llvm.compiled.KEPT", 1)
+    monkeypatch.setattr("graphgrad.execute.llvm.loops.groups.KEPT", 1)
     first = Group(lambda x: gg.exp(x) * 5.0 + 1.0, ((6,), "float32"))
     run = runner(first.kernel, 1)
     del first

@@ -11,9 +11,9 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm.lowered import lower
-from graphgrad.execute.llvm.nest import Nest
-from graphgrad.execute.llvm.running import plain_runner, runner
+from graphgrad.execute.llvm.loops.launch import plain_runner, runner
+from graphgrad.execute.llvm.loops.lowered import lower
+from graphgrad.execute.llvm.loops.nest import Nest
 
 from .test_kernels import Group, guarded, recompiled
 
@@ -113,8 +113,8 @@ def test_short_rows(shape, dtype):
 @pytest.mark.parametrize("n", [*range(2, 18), 24, 31, 32])
 def test_numbers_of_rows_and_what_is_left_in_the_end(n, dtype, monkeypatch):
     """For all lengths, whether columns pay or not."""
-    monkeypatch.setattr("graphgrad.execute.llvm.nest.MOVED", 1 << 20)
-    monkeypatch.setattr("graphgrad.execute.llvm.compiled._kernels", {})
+    monkeypatch.setattr("graphgrad.execute.llvm.loops.nest.MOVED", 1 << 20)
+    monkeypatch.setattr("graphgrad.execute.llvm.loops.groups._kernels", {})
 
     def loss(x):
         return gg.sum(1.0 / gg.square(gg.sum(x * x, axis=1) + 1.0))

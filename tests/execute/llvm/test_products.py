@@ -12,8 +12,8 @@ from graphgrad.ops.products import MatMul
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import library, products
-from graphgrad.execute.llvm.products import product_writer
+from graphgrad.execute.llvm.kernels import library, products
+from graphgrad.execute.llvm.kernels.products import product_writer
 
 DTYPES = (np.dtype("float32"), np.dtype("float64"))
 ROUNDING = {"f": 1e-5, "d": 1e-13}

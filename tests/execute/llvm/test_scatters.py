@@ -7,7 +7,7 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import scatters
+from graphgrad.execute.llvm.kernels import scatters
 
 from .test_gathers import compiled
 

@@ -7,9 +7,9 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm import searches
-from graphgrad.execute.llvm.call import possible
-from graphgrad.execute.llvm.searches import search_writer
+from graphgrad.execute.llvm.emit.call import possible
+from graphgrad.execute.llvm.kernels import searches
+from graphgrad.execute.llvm.kernels.searches import search_writer
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..module import Body
-from ..types import suffix
-from ..values import Value, polynomial
+from ..emit.module import Body
+from ..emit.types import suffix
+from ..emit.values import Value, polynomial
 from .formats import format_of
 from .lanes import rarely
 

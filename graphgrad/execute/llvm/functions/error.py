@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values import Value, polynomial
+from ..emit.values import Value, polynomial
 from .exponential import exp
 
 _ERF = {  # erf x / x - 1 as a function of x**2, for x <= 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..values import Value, polynomial
+from ..emit.values import Value, polynomial
 from .formats import format_of, integer_part, times_power
 
 _LOG2_E = 1 / math.log(2)

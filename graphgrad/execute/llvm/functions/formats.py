@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..types import BITS
-from ..values import Value
+from ..emit.types import BITS
+from ..emit.values import Value
 
 
 class Format(NamedTuple):

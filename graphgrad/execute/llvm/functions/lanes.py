@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..values import Value
+from ..emit.values import Value
 
 
 def rarely(few: Value, here: Value, there: Callable[[], Value]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..values import Value, call
+from ..emit.values import Value, call
 from .exponential import exp2, log2
 
 

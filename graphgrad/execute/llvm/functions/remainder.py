@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values import Value, call
+from ..emit.values import Value, call
 from .formats import format_of
 from .lanes import rarely
 

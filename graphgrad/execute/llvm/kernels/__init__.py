@@ -1,0 +1,1 @@
+"""Products, convolutions, scatters, searches and draws as compiled code."""

@@ -1,0 +1,131 @@
+"""Functions that are the same for every program: compiled once for a process, when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from ....ir.types import DType
+from ..emit.arrays import DECLARATIONS
+from ..emit.call import built_in, possible
+from ..emit.jit import Loaded, host, loaded
+from ..emit.types import FLOATS, element_of
+from . import philox
+from .binary_search import NAMES as searches
+from .binary_search import Searching
+from .convolution import Convolutions
+from .gemm import Gemm, entry_name
+from .scatter_add import NAMES, Adding
+
+Functions = dict[str, Callable[..., Any]]
+
+
+def fast() -> bool:
+    """Whether this machine's vectors make these better than NumPy's BLAS: 256 bits and FMA.
+
+    Their functions take arrays themselves, so `possible` must hold as well.
+    """
+    target = host()
+    return possible() and target.fma and target.width >= 32
+
+
+def panel(dtype: DType) -> int:
+    """Columns of a filter's gradient that make one part of the work."""
+    return _gemm(dtype).panel
+
+
+def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
+    """matmul(a, b, out) or matmul(a, b, out, part, parts); see Gemm."""
+    return _functions(dtype)[entry_name(transpose_a, transpose_b)]
+
+
+def conv(dtype: DType) -> Callable[..., Any]:
+    """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
+    return _windows(dtype)["conv"]
+
+
+def conv_filter(dtype: DType) -> Callable[..., Any]:
+    """conv_filter(x, dw, dz, low, range, strides, dilation, groups, work); see Convolutions."""
+    return _windows(dtype)["conv_filter"]
+
+
+@cache
+def adding(dtype: DType, rows: bool) -> Callable[..., Any]:
+    """The function of Adding for a dtype, with an index for each row or for each number."""
+    element = element_of(dtype)
+    assert element is not None
+    text = "\n".join((*DECLARATIONS, *Adding(element, host()).functions()))
+    return load(text, NAMES)[NAMES[0 if rows else 1]]
+
+
+@cache
+def searching(dtype: DType, right: bool) -> Callable[..., Any]:
+    """The function of Searching for a dtype and a side."""
+    element = element_of(dtype)
+    assert element is not None
+    search = Searching(element)
+    text = "\n".join((*DECLARATIONS, *search.declarations(), *search.functions()))
+    return load(text, searches)[searches[int(right)]]
+
+
+@cache
+def filling(name: str) -> Callable[..., Any]:
+    """The function of `philox.KINDS` of that name."""
+    least = ("declare i64 @llvm.smin.i64(i64, i64)", "declare i64 @llvm.smax.i64(i64, i64)")
+    text = "\n".join((*DECLARATIONS, *least, philox.filling(name)))
+    return load(text, [name])[name]
+
+
+def _gemm(dtype: DType) -> Gemm:
+    return Gemm(FLOATS[dtype.itemsize], 8 * host().width)
+
+
+def gemm_address(dtype: DType, name: str = "gemm") -> int:
+    """Where Gemm's function for strided matrices is, or `pack` for them, which stays there."""
+    return _code(dtype).address(name)
+
+
+def packed_bytes(dtype: DType, depth: int, cols: int) -> int:
+    """Bytes of a matrix that is packed as the second of a product."""
+    return _gemm(dtype).packed_bytes(depth, cols)
+
+
+@cache
+def _functions(dtype: DType) -> Functions:
+    code = _code(dtype)
+    return {name: built_in(code, name) for name in _ENTRIES}
+
+
+_ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)])
+
+
+@cache
+def _code(dtype: DType) -> Loaded:
+    gemm = _gemm(dtype)
+    parts = (*DECLARATIONS, *gemm.declarations(), *gemm.functions(), *gemm.entries())
+    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "pack", "gemm"])
+
+
+@cache
+def _windows(dtype: DType) -> Functions:
+    """Convolutions, in a module of their own: most programs have none, and need not wait."""
+    gemm = _gemm(dtype)
+    windows, code = Convolutions(gemm), _code(dtype)
+    known = {name: code.address(name) for name in gemm.shared()}
+    parts = (
+        *DECLARATIONS,
+        *gemm.declarations(),
+        *gemm.shared().values(),
+        *windows.declarations(),
+        *windows.functions(),
+    )
+    names = "conv", "conv_filter"
+    made = loaded("\n".join(parts), names, known)
+    return {name: built_in(made, name) for name in names}
+
+
+def load(text: str, names: Sequence[str]) -> Functions:
+    """The built-in functions of these names in a module's text, compiled or from the cache."""
+    code = loaded(text, names)
+    return {name: built_in(code, name) for name in names}

@@ -1,0 +1,35 @@
+"""Which searches run as LLVM code, and how they are shared out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.node import Node
+from ....ops.searching import SearchSorted
+from ...backend import Kernel
+from ...run.threads import parallel
+from ..emit.call import possible
+from . import library
+
+DTYPES = ("float32", "float64", "int32", "int64")
+SHARED = 1 << 16  # values from which on several threads take part
+
+
+def search_writer(node: Node, threads: int) -> Kernel | None:
+    """What writes the places of a SearchSorted, None where that is left to NumPy."""
+    op = node.op
+    if not isinstance(op, SearchSorted) or not possible():
+        return None
+    if node.inputs[0].dtype.name not in DTYPES or any(0 in t.shape for t in node.inputs):
+        return None
+    run = library.searching(node.inputs[0].dtype, op.right)
+
+    def search(x: Any, v: Any, out: Any) -> None:
+        x, v = np.ascontiguousarray(x), np.ascontiguousarray(v)
+        parts = 1 if v.size < SHARED else threads
+        cuts = [v.size * i // parts for i in range(parts + 1)]
+        parallel(lambda i: run(x, v, out, cuts[i], cuts[i + 1]), parts, threads)
+
+    return search

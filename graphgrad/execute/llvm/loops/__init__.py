@@ -1,0 +1,1 @@
+"""Groups of element-wise nodes and reductions as compiled loops."""

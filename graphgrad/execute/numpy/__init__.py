@@ -1,0 +1,1 @@
+"""Programs on NumPy: groups of nodes as calls of ufuncs, block by block."""

@@ -1,0 +1,151 @@
+"""The arrays of a call: found, converted and checked against what the inputs promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.errors import DTypeError, ShapeError, did_you_mean
+from ...ir.kinds import can_cast, kind_of
+from ...ir.node import Tensor
+from ...ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
+from ...ir.words import visible
+
+Lengths = dict[str, tuple[int, Tensor]]
+MANY = 1000  # sets of shapes that are remembered as right
+
+
+class Feeds:
+    """The inputs of a compiled function: the user's arguments become checked arrays.
+
+    fit_together: called with the types of arguments whose shapes are new; raises what is wrong.
+    taken: types of arrays that are taken as they are, beside NumPy's.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Tensor],
+        fit_together: Callable[[list[TensorType]], object] = lambda types: None,
+        taken: tuple[Any, ...] = (),
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self._taken = taken
+        self._fit_together = fit_together
+        self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
+        self._static = all(shape is not None for _, shape in self._types)
+        self._fitted: set[Any] = set()
+        self._places = {t.node.name: i for i, t in enumerate(inputs) if t.index == 0}
+        self._places |= {t.name: i for i, t in enumerate(inputs)}
+
+    @property
+    def signature(self) -> str:
+        """`(x: float64[N, 3], y: float64[])`."""
+        return visible(f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})")
+
+    def fit(self, args: tuple[Any, ...]) -> bool:
+        """Whether positional arguments are known to be right as they are."""
+        if len(args) != len(self._types):
+            return False
+        for a, (dtype, shape) in zip(args, self._types):
+            if type(a) is not np.ndarray or a.dtype is not dtype:
+                return False
+            if a.shape != shape and shape is not None:
+                return False
+        return self._static or tuple([a.shape for a in args]) in self._fitted
+
+    def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Arrays in the order of the inputs, each of its input's dtype and shape."""
+        placed = self.placed(args, kwargs)
+        lengths: Lengths = {}
+        arrays = []
+        for t, value in zip(self.inputs, placed, strict=True):
+            array = self._array(t, value)
+            _check_shape(t, array, lengths)
+            arrays.append(array)
+        if not self._static:
+            self.check_together([type_of_array(a) for a in arrays])
+        return tuple(arrays)
+
+    def _array(self, t: Tensor, value: Any) -> Any:
+        """An array of the input's dtype; one on a device stays there."""
+        if self._taken and isinstance(value, self._taken) and value.dtype == t.type.dtype:
+            return value
+        return as_array(t, value)
+
+    def check_together(self, types: list[TensorType]) -> None:
+        """Whether arguments of these types fit the program; raises what is wrong."""
+        shapes = tuple([t.shape for t in types])
+        if shapes in self._fitted:
+            return
+        self._fit_together(types)
+        if len(self._fitted) < MANY:
+            self._fitted.add(shapes)
+
+    def placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Positional and named arguments in one order; TypeError as for a Python function."""
+        if len(args) > len(self.inputs):
+            raise TypeError(f"takes {len(self.inputs)} arrays {self.signature}, got {len(args)}")
+        placed: list[Any] = [*args, *[_MISSING] * (len(self.inputs) - len(args))]
+        for name, value in kwargs.items():
+            at = self._places.get(name)
+            if at is None:
+                hint = did_you_mean(name, [t.node.name for t in self.inputs])
+                raise TypeError(f"no input is called {name!r} in {self.signature}. {hint}".rstrip())
+            if placed[at] is not _MISSING:
+                raise TypeError(f"two arrays for input {name!r} of {self.signature}")
+            placed[at] = value
+        missing = [t.node.name for t, a in zip(self.inputs, placed, strict=True) if a is _MISSING]
+        if missing:
+            raise TypeError(f"missing {', '.join(map(repr, missing))} of {self.signature}")
+        return tuple(placed)
+
+
+_MISSING = object()
+
+
+def as_array(t: Tensor, value: Any) -> Array:
+    """value as an array of t's dtype; DTypeError unless NumPy casts it, ints kept."""
+    check_unmasked(value, f"{_input(t)}: ")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise ShapeError(
+            f"{_input(t)} takes an array, got a {type(value).__name__}: {error}"
+        ) from None
+    wanted = t.type.dtype
+    if array.dtype == wanted:
+        return array if array.dtype is wanted else array.astype(wanted)
+    if kind_of(array.dtype) not in "biufc":
+        raise DTypeError(f"{_input(t)} takes numbers, got {type(value).__name__} {array.dtype}")
+    number = type(value) in (int, float, complex) and kind_of(array.dtype) in "iufc"
+    unsigned = number and kind_of(array.dtype) == "i" and kind_of(wanted) == "u"
+    if not unsigned and not can_cast(array.dtype, wanted, "same_kind"):
+        raise DTypeError(
+            f"{_input(t)} cannot take {array.dtype}: cast it with .astype({wanted.name!r}) if "
+            "losing information is meant"
+        )
+    if kind_of(wanted) in "iu" and kind_of(array.dtype) in "iu":
+        new = array.astype(wanted)
+        if not np.array_equal(new, array):
+            raise DTypeError(f"{_input(t)} cannot hold the values it was given")
+        return new
+    return array.astype(wanted)
+
+
+def _check_shape(t: Tensor, array: Array, lengths: Lengths) -> None:
+    promised = t.type.shape
+    if not compatible(promised, array.shape):
+        raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
+    for d, n in zip(promised, array.shape, strict=True):
+        if isinstance(d, str):
+            known, first = lengths.setdefault(d, (n, t))
+            if known != n:
+                raise ShapeError(
+                    f"length {d!r} is {known} in {_input(first)}, and {n} in {_input(t)}"
+                )
+
+
+def _input(t: Tensor) -> str:
+    return f"{t.node.name!r} ({t.type!r}, built at {t.where})"
