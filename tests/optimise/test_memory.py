@@ -9,6 +9,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.execute.backend import load_backend
 from graphgrad.optimise.passes.segments import Segmentation, cut
+from graphgrad.optimise.pipeline import optimise
+from graphgrad.optimise.room import FREELY, Policy
 
 from .helpers import text
 from .test_loops import scans
@@ -279,6 +281,18 @@ def test_lengths_that_only_a_run_knows_have_no_limit():
     pytest.importorskip("jax")
     with pytest.raises(gg.ExecutionError, match="known lengths"):
         gg.compile([x], [gg.sum(x)], backend="jax", memory=1e9)
+
+
+def test_there_is_no_room_for_rows_whose_number_is_unknown():
+    """A gradient within a limit computes again what it reads of a loop of unknown length."""
+    with gg.Graph():
+        w, x = gg.placeholder((3, 3)), gg.placeholder((None, 3))
+        last, _ = gg.scan(lambda h, row: (gg.tanh(h @ w + row @ w), None), gg.zeros(3), x)
+        dw = gg.gradients(gg.sum(last), w)
+    program = gg.Program([w, x], [dw])
+    for policy, kept in [(FREELY, True), (Policy(10**9), False)]:
+        _, log = optimise(program, policy=policy)
+        assert any("stored_runs" in change.fired for change in log) == kept
 
 
 @pytest.mark.parametrize("memory", [True, "1 GB", [1]])

@@ -63,8 +63,11 @@ def _fitting(rows: Mapping[Node, Sequence[Tensor]], room: Room) -> dict[Node, li
         (body,) = op.programs
         runs, made = op.runs_of([t.type for t in loop.inputs]), set(body.outputs[op.carries :])
         for t in tensors:
-            size = 0 if t in made else runs * nbytes(t.type)
-            wanted.append((_work(body, t) / max(1, size), size, loop, t))
+            row = nbytes(t.type)
+            if t in made:
+                wanted.append((_work(body, t), 0, loop, t))
+            elif isinstance(runs, int) and row is not None:  # else nobody knows if there is room
+                wanted.append((_work(body, t) / max(1, runs * row), runs * row, loop, t))
     found: dict[Node, list[Tensor]] = {}
     for _, size, loop, t in sorted(wanted, key=lambda w: -w[0]):
         if room.take(size):
