@@ -671,3 +671,30 @@ def test_flags_are_bools(name):
     with pytest.raises(TypeError, match=f"{name} is True or False, got 'yes'"):
         NumpyBackend(**{name: "yes"})
     assert getattr(NumpyBackend(**{name: np.True_}), name) is True
+
+
+def test_a_body_that_an_interrupt_abandons_leaves_the_errors_of_numpy():
+    """The garbage collector closes it when nothing is ignored any more."""
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        program = Program([x], [gg.exp(x)])
+    block = NumpyBackend().compile(program).held()
+    before = np.geterr()
+    with np.errstate(all="ignore"):
+        block.__enter__()
+    del block
+    gc.collect()
+    assert np.geterr() == before
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_bodies_of_loops_set_off_no_warnings(backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        y, _ = gg.scan(lambda h, _: (gg.cumulative_prod(gg.exp(h)), None), x, length=3)
+        z = gg.while_loop(lambda h: gg.sum(h) < 1.0, gg.exp, x)
+    f = gg.compile(x, [y, z], backend=backend)
+    for run in (f, f.profile):
+        run(np.full(3, 900.0))

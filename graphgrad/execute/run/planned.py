@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.collector import having, undisturbed
+from ...ir.collector import having
 from ...ir.ieee import IGNORE, SETTING
 from ...ir.locks import OwnLock
 from ...ir.node import Node
@@ -146,22 +146,23 @@ class PlannedProgram:
 
     @contextmanager
     def held(self) -> Iterator[Compiled]:
-        """What runs it again and again in this block: memory is taken once."""
+        """What runs it again and again in this block: memory is taken once.
+
+        NumPy's warnings are off around it. Nothing is put back here: an interrupt may leave this
+        to the garbage collector, which closes it at any time.
+        """
         if self._parts is None:
             yield self.call
             return
         new, note = self._parts
         idle = self._idle[0]
         run = idle.pop() if idle else new()
-        before = SETTING.get()
         try:
-            undisturbed(SETTING.set, IGNORE)
             yield run
         except Exception as error:
             note(error, run)
             raise
         finally:
-            undisturbed(SETTING.set, before)
             if self.plan.arena < BIG or not idle:
                 idle.append(run)
 
