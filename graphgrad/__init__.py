@@ -44,7 +44,7 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vectorize import vectorize
 from .differentiate.vmap.vmap import vmap
-from .execute.backend import MissingBackendError, UnknownBackendError
+from .execute.loading import MissingBackendError, UnknownBackendError
 from .export.numpy_file import export_numpy
 from .files.checkpoints import Checkpoint, Checkpoints
 from .files.entries import EntryPoint

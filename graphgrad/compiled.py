@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .execute.backend import Backend, Compiled, load_backend
+from .execute.backend import Backend, Compiled
+from .execute.loading import load_backend
 from .execute.run.feeds import Feeds
 from .execute.run.timed import Clock, timed_runs
 from .inspect.profile import Profile
@@ -112,7 +113,7 @@ def compile(
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, chosen)
         if memory is not None:
-            chosen = getattr(chosen, "frugal", lambda: chosen)()
+            chosen = chosen.frugal()
             passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
 
@@ -121,8 +122,7 @@ def _passes(optimize: bool, verify: bool, backend: Backend) -> Passes:
     """What is done to a program before it runs."""
     if not optimize:
         return lambda program, watch=None, policy=None: (program, [])
-    fast_math, joining = getattr(backend, "fast_math", False), getattr(backend, "joining", True)
-    return partial(optimise, verify=verify, fast_math=fast_math, joining=joining)
+    return partial(optimise, verify=verify, fast_math=backend.fast_math, joining=backend.joining)
 
 
 def _bytes(memory: object) -> int:
@@ -133,20 +133,21 @@ def _bytes(memory: object) -> int:
     return int(memory)
 
 
-def _within(limit: int, passes: Passes, backend: Any) -> Passes:
+def _within(limit: int, passes: Passes, backend: Backend) -> Passes:
     """The passes, within a limit of memory; a program of unknown lengths stays as it was built."""
-    plan = getattr(backend, "plan", None) or load_backend("numpy").plan  # type: ignore[attr-defined]
+    whole = backend.bind() is None
+    planning = load_backend("numpy") if whole else backend
 
     def peak_of(program: Program) -> Peak:
-        found = plan(program)
-        return Peak(found.peak, found.exact)
+        plan: Any = planning.plan(program)
+        return Peak(plan.peak, plan.exact)
 
     fitting = Fitting(limit, passes, peak_of)
 
     def fitted(program: Program, watch: Watch | None = None) -> tuple[Program, list[Change]]:
         if all(t.type.static for t in program.inputs):
             return fitting(program, watch)
-        if not hasattr(backend, "plan"):
+        if whole:
             raise ExecutionError(
                 f"memory= on the {backend.name!r} backend needs inputs of known lengths"
             )
@@ -165,62 +166,34 @@ def _compile(
     watch: Watch | None,
 ) -> CompiledFunction:
     given = _inputs(inputs)
-    leaves = _outputs(outputs)
-    wanted = [t for t in leaves if t is not None]
+    wanted = [t for t in _outputs(outputs) if t is not None]
     _check_variables(updates)
     graph = _one_graph([*given, *wanted, *updates])
     writes = _updates(graph, updates)
 
-    asked = {v.outputs[0]: new for v, new in writes.items()}
-    start, variables = _as_built(given, wanted, writes)
+    updated = {v.outputs[0]: new for v, new in writes.items()}
+    start, read = _as_built(given, wanted, writes)
     counted = draws_keys(start)
     program, log = passes(start, watch=watch)
-    program, written = _without_dead_updates(program, list(writes), variables)
-    run = _compiled_by(backend, program, given, variables, written)
+    program, written = _without_dead_updates(program, list(writes), read)
+    # what loops keep and nobody reads is left out, whether or not anything else is optimised
+    run = backend.compile_with_state(drop_unread(program), given, read, written)
     refined = _let_refine(run, passes, watch)
     where = state if state is not None else graph.state if graph is not None else State()
     where.concerns(graph)
 
     def fit_together(types: list[TensorType]) -> None:
         """What does not fit in the program as it was built, whatever was optimised away."""
-        if program is not start or not hasattr(run, "refine"):
-            specialise(start, [*types, *(v.outputs[0].type for v in variables)])
+        if program is not start or not run.refines:
+            specialise(start, [*types, *(v.outputs[0].type for v in read)])
 
-    feeds = Feeds(given, fit_together, getattr(run, "takes", ()))
+    feeds = Feeds(given, fit_together, run.takes)
+    results = (*wanted, *(writes[v] for v in written))
     return CompiledFunction(
-        feeds,
-        outputs,
-        leaves,
-        run,
-        where,
-        variables,
-        written,
-        program,
-        log,
-        refined,
-        backend,
-        counted,
-        asked,
-        [*wanted, *(writes[v] for v in written)],
-        passes,
+        Request(feeds, outputs, updated, results, len(wanted)),
+        Executable(backend, passes, program, log, refined, run),
+        StateAccess(where, tuple(read), tuple(written), counted),
     )
-
-
-def _compiled_by(
-    backend: Any, program: Program, given: list[Tensor], read: list[Node], written: list[Node]
-) -> Compiled:
-    """The program as a function; by a backend that can, with variables that stay where it runs.
-
-    What loops keep is left out where nobody reads it, whether or not anything else is optimised.
-    """
-    program = drop_unread(program)
-    with_state = getattr(backend, "compile_with_state", None)
-    run: Compiled = (
-        backend.compile(program)
-        if with_state is None
-        else with_state(program, given, read, written)
-    )
-    return run
 
 
 def _as_built(
@@ -239,7 +212,7 @@ def _as_built(
 
 
 def _let_refine(
-    run: Any, passes: Passes, watch: Watch | None
+    run: Compiled, passes: Passes, watch: Watch | None
 ) -> deque[tuple[Program, list[Change]]]:
     """Optimise again for lengths that become known; what that did, of the latest ones."""
     refined: deque[tuple[Program, list[Change]]] = deque(maxlen=REFINED)
@@ -248,20 +221,74 @@ def _let_refine(
         refined.append(passes(specialised, watch=watch))
         return refined[-1][0]
 
-    if hasattr(run, "refine"):
-        run.refine = refine
+    run.refine = refine
     return refined
+
+
+class Request(NamedTuple):
+    """What `compile` was asked for.
+
+    feeds    the inputs, and how the arguments of a call become their arrays
+    outputs  the tensors, in their structure
+    updates  {variable: the tensor that is written to it}
+    results  the outputs without None, then the next values of variables, as they were built: what
+             is differentiated
+    arity    how many of these are outputs
+    """
+
+    feeds: Feeds
+    outputs: Any
+    updates: dict[Tensor, Tensor]
+    results: tuple[Tensor, ...]
+    arity: int
+
+
+class Executable(NamedTuple):
+    """What runs.
+
+    backend  that of `run`
+    passes   how programs are optimised
+    program  the program after that
+    log      what each pass did
+    refined  programs of known lengths, and what each pass did to them; the latest ones
+    run      the program as the backend's function of arrays
+    """
+
+    backend: Backend
+    passes: Passes
+    program: Program
+    log: list[Change]
+    refined: deque[tuple[Program, list[Change]]]
+    run: Compiled
+
+
+class StateAccess(NamedTuple):
+    """What a run has to do with state.
+
+    state    where the values of variables are
+    read     the variables whose values follow the arguments
+    written  those whose next values follow the outputs
+    counted  whether runs are counted: they draw random numbers without a seed
+    """
+
+    state: State
+    read: tuple[Node, ...]
+    written: tuple[Node, ...]
+    counted: bool
+
+    @property
+    def variables(self) -> list[Node]:
+        """Those that are read or written, each once."""
+        return list(dict.fromkeys((*self.read, *self.written)))
+
+    @property
+    def changes(self) -> bool:
+        """Whether a run writes the state."""
+        return self.counted or bool(self.written)
 
 
 class CompiledFunction:
     """What `compile` returns: call it with arrays. Safe to call from many threads.
-
-    inputs   the tensors of its arguments, in order
-    outputs  the tensors it computes, in the structure they were asked in
-    updates  {variable: the tensor that is written to it}, as they were given
-    program  what runs, after optimisation; with unknown lengths, it is optimised once more for
-             those of a call
-    log      what each pass did
 
     >>> x = gg.placeholder((), name="x")
     >>> f = gg.compile(x, {"square": x * x})
@@ -269,46 +296,45 @@ class CompiledFunction:
     ({'square': array(9.)}, {'square': array(16.)})
     """
 
-    def __init__(
-        self,
-        feeds: Feeds,
-        outputs: Any,
-        leaves: Sequence[Tensor | None],
-        run: Compiled,
-        state: State,
-        variables: Sequence[Node],
-        written: Sequence[Node],
-        program: Program,
-        log: list[Change],
-        refined: deque[tuple[Program, list[Change]]],
-        backend: Backend,
-        counted: bool,
-        updates: dict[Tensor, Tensor],
-        results: Sequence[Tensor],
-        passes: Passes,
-    ) -> None:
-        self.inputs = feeds.inputs
-        self.outputs = outputs
-        self.updates = updates
-        self.program = program
-        self.log = log
-        self._refined = refined
-        self.backend = backend
-        self._feeds = feeds
-        self._fit = feeds.fit
-        self._count = sum(t is not None for t in leaves)
-        self._packed = packer(outputs)
-        self._compiled: Any = run
-        self._run: Any = getattr(run, "call", run)
-        self._state = state
-        self._variables = tuple(variables)
-        self._written = tuple(written)
-        self._counted = counted
-        self._changes = counted or bool(written)
-        self._stays = getattr(run, "keeps_state", False)
-        self._lends = [self._variables[i] for i in getattr(run, "lends", ())]
-        self._results = tuple(results)  # as they were built: what is differentiated
-        self._passes = passes
+    def __init__(self, request: Request, executable: Executable, access: StateAccess) -> None:
+        self._request, self._executable, self._access = request, executable, access
+        self._feeds, self._fit = request.feeds, request.feeds.fit
+        self._packed = packer(request.outputs)
+        self._run: Any = executable.run.call
+        self._stays = executable.run.keeps_state
+        self._lends = [access.read[i] for i in executable.run.lends]
+        self._state, self._read = access.state, access.read
+        self._changes = access.changes
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors of its arguments, in order."""
+        return self._feeds.inputs
+
+    @property
+    def outputs(self) -> Any:
+        """The tensors that it computes, in the structure in which they were given."""
+        return self._request.outputs
+
+    @property
+    def updates(self) -> dict[Tensor, Tensor]:
+        """{variable: the tensor that is written to it}, as they were given."""
+        return self._request.updates
+
+    @property
+    def program(self) -> Program:
+        """What runs, after optimisation; of unknown lengths it is optimised again in a call."""
+        return self._executable.program
+
+    @property
+    def log(self) -> list[Change]:
+        """What each pass did."""
+        return self._executable.log
+
+    @property
+    def backend(self) -> Backend:
+        """What it runs on."""
+        return self._executable.backend
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays in the order of the inputs, or by name; the outputs' structure of arrays.
@@ -319,22 +345,22 @@ class CompiledFunction:
         arrays = args if not kwargs and self._fit(args) else self._feeds(args, kwargs)
         if self._changes:
             return self._state.turn.take(self._update, arrays)
-        if self._stays and self._variables:
+        if self._stays and self._read:
             return self._packed(self._run_where_it_is(arrays))
-        if self._variables:
-            arrays = (*arrays, *self._state.read(self._variables))
+        if self._read:
+            arrays = (*arrays, *self._state.read(self._read))
         return self._packed(self._run(*arrays))
 
     def _run_where_it_is(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         """A run that only reads, of values that stay on a device: after a run that took them."""
         state = self._state
-        values = state.held(self._variables)
+        values = state.held(self._read)
         try:
             results: Sequence[Any] = self._run(*arrays, *values)
         except Exception:
             if not any_gone(values):
                 raise
-            there = partial(state.there, self._variables)
+            there = partial(state.there, self._read)
             results = state.turn.take(lambda: self._run(*arrays, *there()))
         return results
 
@@ -345,32 +371,30 @@ class CompiledFunction:
 
     def _update_anew(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         state = self._state
-        values = (state.there if self._stays else state.read)(self._variables)
+        values = (state.there if self._stays else state.read)(self._read)
         results: Sequence[Any] = self._run(*arrays, *values)
-        state.commit(self._written_of(results), self._counted, own=self._stays)
+        state.commit(self._written_of(results), self._access.counted, own=self._stays)
         return results
 
     def _update_in_place(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         """A run that writes, and takes the memory of what it writes anew."""
         state, run = self._state, self._run
-        values = state.there(self._variables)
+        values = state.there(self._read)
         with state.lent(self._lends) as alone:
             give_back = partial(state.commit, own=True)
             results: Sequence[Any] = run(*arrays, *values, alone=alone, give_back=give_back)
-            state.commit(self._written_of(results), self._counted, own=True)
+            state.commit(self._written_of(results), self._access.counted, own=True)
         return results
 
     def _written_of(self, results: Sequence[Any]) -> dict[Node, Any]:
-        return dict(zip(self._written, results[self._count :], strict=True))
+        return dict(zip(self._access.written, results[self._request.arity :], strict=True))
 
     def release(self) -> None:
         """Give back the memory that is kept for the next run: the arena, and old large results.
 
         Returns: nothing.
         """
-        release = getattr(self._compiled, "release", None)
-        if release is not None:
-            release()
+        self._executable.run.release()
 
     def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
         """Where a call's time goes: by op, direction and override, and as a trace file.
@@ -385,9 +409,8 @@ class CompiledFunction:
 
         Raises: what a call raises; ExecutionError for a backend that runs a program as a whole.
         """
-        arrays = (*self._feeds(args, kwargs), *self._state.read(self._variables))
-        known = getattr(self._compiled, "program_for", None)
-        program = self.program if known is None else known([a.shape for a in arrays])
+        arrays = (*self._feeds(args, kwargs), *self._state.read(self._read))
+        program = self._executable.run.program_for([a.shape for a in arrays]) or self.program
         clock = Clock()
         timed = partial(timed_runs, self.backend, program, arrays, repeat, clock)
         runs = having(RUN, self._state.runs, timed)
@@ -403,31 +426,28 @@ class CompiledFunction:
         >>> f.explain().startswith("backend numpy")
         True
         """
-        describe = getattr(self.backend, "describe", None)
-        rows = [f"backend {describe() if describe else self.backend.name}"]
+        rows = [f"backend {self.backend.describe()}"]
         rows += [_shown(change) for change in self.log] or ["not optimised"]
-        for program, log in tuple(self._refined):
+        for program, log in tuple(self._executable.refined):
             types = ", ".join(repr(t.type) for t in program.inputs)
             rows += [f"for ({types}), {_shown(change)}" for change in log if change.changed]
-        notes = getattr(self.backend, "notes", None)
         for plan in self.plans:
-            rows += plan.explain() + (notes(plan) if notes else [])
-        rows += self._compiled.notes() if self._stays else []
-        if self._variables:
-            rows.append(f"reads {', '.join(v.name for v in self._variables)}")
-        if self._written:
-            rows.append(f"writes {', '.join(v.name for v in self._written)}")
-        if self._counted:
+            rows += plan.explain() + self.backend.notes(plan)
+        rows += self._executable.run.notes()
+        if self._read:
+            rows.append(f"reads {', '.join(v.name for v in self._read)}")
+        if self._access.written:
+            rows.append(f"writes {', '.join(v.name for v in self._access.written)}")
+        if self._access.counted:
             rows.append("counts its runs: it draws random numbers without a seed")
         return visible_lines("\n".join(rows))
 
     @property
     def plans(self) -> list[Plan]:
         """How it runs: one plan, or one for each set of shapes that came; none is known of JAX."""
-        found: list[Plan] = getattr(self._compiled, "plans", [])
-        if not found and hasattr(self.backend, "plan"):
-            found = [self.backend.plan(self.program)]
-        return found
+        plans = self._executable.run.plans
+        plan = None if plans else self.backend.plan(self.program)
+        return plans if plan is None else [plan]
 
     @property
     def peak_bytes(self) -> int | None:
@@ -459,7 +479,7 @@ class CompiledFunction:
             """Write such a tree."""
 
     def __repr__(self) -> str:
-        return f"<compiled: {self._feeds.signature} -> {self._count} outputs>"
+        return f"<compiled: {self._feeds.signature} -> {self._request.arity} outputs>"
 
 
 def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .compiled import CompiledFunction
-from .execute.backend import MissingBackendError
+from .execute.loading import MissingBackendError
 from .execute.run.feeds import as_array
 from .ir.digest import check_same as check_same_lines
 from .ir.digest import lines
@@ -142,8 +142,8 @@ def from_local(function: CompiledFunction, *arrays: Any) -> tuple[Any, ...]:
     Traceback (most recent call last):
     graphgrad.ir.errors.DeviceError: from_local() is for functions that were compiled with mesh=
     """
-    run, inputs = function._compiled, function.inputs
-    if getattr(run, "placed", None) is None:
+    run, inputs = function._executable.run, function.inputs
+    if not run.on_mesh:
         raise DeviceError("from_local() is for functions that were compiled with mesh=")
     if len(arrays) != len(inputs):
         raise TypeError(

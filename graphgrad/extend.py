@@ -6,23 +6,18 @@
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
               `Program -> Program`, that applies them; `instead` and `beside` make nodes for them,
               `number_of`, `filled` and `array_of` constants
-    backends  a class with `name`, `kernels` and `compile(program)` (see `Backend`), under the entry
-              point group "graphgrad.backends"; `Kernels` has every op's own kernel
+    backends  a subclass of `Backend` with `name` and `compile(program)`, under the entry point
+              group "graphgrad.backends"; `compile` returns a function of arrays, or a `Compiled`
+              that says what else it can do; `Kernels` has every op's own kernel
     checks    `check_op` tries every law of graphgrad's own ops on one; `verify_graph`,
               `verify_program`
 
 A gradient rule needs nothing of this: it is a function of a `gg.Site` and tensors.
 """
 
-from .execute.backend import (
-    Backend,
-    Compiled,
-    Kernel,
-    Kernels,
-    backends,
-    load_backend,
-    one_call_per_node,
-)
+from .execute.backend import Backend, Compiled
+from .execute.kernels import ArrayFunction, Kernel, Kernels, one_call_per_node
+from .execute.loading import backends, load_backend
 from .ir.build import build
 from .ir.onnx import Onnx
 from .ir.op import Gradients, Op, Samples, Types, op_types
@@ -46,7 +41,8 @@ from .ir.types import (
 )
 from .ir.verify import verify_graph, verify_program
 from .laws.check_op import OpReport, check_op
-from .lower.plan import Plan
+from .lower.binding import Binding
+from .lower.plan import BodyPlans, Looping, Plan
 from .ops.base import (
     DEFAULT,
     NO_GRAD,
@@ -89,9 +85,12 @@ __all__ = [
     "ROUNDING",
     "ZERO",
     "Array",
+    "ArrayFunction",
     "Backend",
     "Batch",
     "Binary",
+    "Binding",
+    "BodyPlans",
     "Change",
     "Comparison",
     "Compiled",
@@ -102,6 +101,7 @@ __all__ = [
     "Gradients",
     "Kernel",
     "Kernels",
+    "Looping",
     "Making",
     "Marker",
     "NodeOf",

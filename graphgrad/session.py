@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from .compiled import CompiledFunction, compile, feeds_of
-from .execute.backend import Backend, load_backend
+from .execute.backend import Backend
+from .execute.loading import load_backend
 from .ir.errors import GraphError
 from .ir.first_tries import answer
 from .ir.flags import truth

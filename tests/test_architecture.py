@@ -71,17 +71,19 @@ MAY_IMPORT = {
 
 ROOMS_OF_EXECUTE = {
     "results": set(),
-    "backend": {"results"},
-    "run": {"backend", "results"},
-    "numpy": {"run", "backend"},
-    "jax": {"backend", "results"},
+    "kernels": {"results"},
+    "backend": {"kernels"},
+    "loading": {"backend"},
+    "run": {"backend", "kernels", "results"},
+    "numpy": {"run", "kernels"},
+    "jax": {"backend", "kernels", "results"},
     "llvm/emit": set(),
     "llvm/functions": {"llvm/emit"},
     "llvm/loops": {"llvm/functions", "llvm/emit", "numpy", "run"},
-    "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "backend"},
+    "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "kernels"},
     "llvm/machine": {"llvm/kernels", "llvm/loops", "llvm/emit", "run"},
     "llvm/backend": {"llvm/machine", "llvm/kernels", "llvm/loops", "llvm/emit", "numpy", "run"}
-    | {"backend"},
+    | {"kernels"},
 }
 """What the rooms of execute/ may import of each other."""
 

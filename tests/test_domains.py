@@ -14,7 +14,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.attribution.attribute import METHODS
-from graphgrad.execute.backend import backends
+from graphgrad.execute.loading import backends
 from graphgrad.ir.domains import Domain
 from graphgrad.ops import demands
 

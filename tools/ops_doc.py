@@ -21,8 +21,8 @@ import jax
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.execute.backend import load_backend
 from graphgrad.execute.llvm.backend import LlvmBackend
+from graphgrad.execute.loading import load_backend
 from graphgrad.ir.build import build
 from graphgrad.ir.onnx import NoOnnxForm
 from graphgrad.ir.op import OP_TYPES, Op

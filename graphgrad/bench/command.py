@@ -13,7 +13,7 @@ import numpy as np
 
 import graphgrad as gg
 
-from ..execute.backend import MissingBackendError, backends, load_backend
+from ..execute.loading import MissingBackendError, backends, load_backend
 from ..execute.run.threads import available_threads
 from .measure import Table, built, called
 from .workloads import TINY, Sizes

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..execute.backend import MissingBackendError, backends, load_backend
+from ..execute.loading import MissingBackendError, backends, load_backend
 from ..inspect.terminal import fitted, width_of
 from ..ir.errors import did_you_mean
 from ..ir.op import op_types

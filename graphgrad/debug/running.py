@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import CompiledFunction, compile, feeds_of
-from ..execute.backend import Kernels
+from ..execute.kernels import Kernels
 from ..execute.results import add_note, check_promise
 from ..execute.run.feeds import Feeds
 from ..functions import Function
@@ -124,9 +124,9 @@ def _meant(outputs: Any, feeds: Given) -> tuple[Any, Mapping[Any, Any], State | 
         outputs, feeds = outputs.build(*arguments), flatten(arguments)
     if isinstance(outputs, CompiledFunction):
         if isinstance(feeds, list | tuple):
-            arrays = outputs._feeds(tuple(feeds), {})
+            arrays = outputs._request.feeds(tuple(feeds), {})
             feeds = dict(zip(outputs.inputs, arrays, strict=True))
-        return outputs.outputs, _by_key(feeds), outputs._state, outputs.backend
+        return outputs.outputs, _by_key(feeds), outputs._access.state, outputs.backend
     return outputs, _by_key(feeds), None, None
 
 

@@ -223,14 +223,16 @@ class NumpyFile:
 
     def _variables(self) -> list[Node]:
         """Those that are read or written."""
-        return list(dict.fromkeys((*self.f._variables, *self.f._written)))
+        return list(dict.fromkeys((*self.f._access.read, *self.f._access.written)))
 
     def _state_text(self) -> list[str]:
         f, rows = self.f, []
-        for v, value in zip(self._variables(), f._state.read(self._variables()), strict=True):
+        for v, value in zip(
+            self._variables(), f._access.state.read(self._variables()), strict=True
+        ):
             rows.append(f"    {literal(v.name)}: {self._value_of(v, value)},")
-        if f._counted:
-            rows.append(f"    {literal(RUNS)}: {f._state.runs},")
+        if f._access.counted:
+            rows.append(f"    {literal(RUNS)}: {f._access.state.runs},")
         return ["\n".join(["STATE = {", *rows, "}"])] if rows else []
 
     def _value_of(self, v: Node, value: Array) -> str:
@@ -244,26 +246,26 @@ class NumpyFile:
         f, program = self.f, _widened(self.f.program)
         named = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
         params = list(named.values())
-        lines = ["    lengths = {}"] if f.inputs or f._variables else []
+        lines = ["    lengths = {}"] if f.inputs or f._access.read else []
         for t in program.inputs:
             self._check(t)
         for t, name in named.items():
             lines.append(f"    {name} = {self._given(t.node.name, name, t.type)}")
-        for v, t in zip(f._variables, program.inputs[len(f.inputs) :], strict=True):
+        for v, t in zip(f._access.read, program.inputs[len(f.inputs) :], strict=True):
             name = named[t] = self.fresh(identifier(v.name))
             lines.append(f"    {name} = {self._given(v.name, f'state[{literal(v.name)}]', t.type)}")
-        if f._counted:
+        if f._access.counted:
             lines.append(f"    run = state[{literal(RUNS)}]")
-        if self._variables() or f._counted:
-            params.append("state" if f._changes else "state=STATE")
+        if self._variables() or f._access.counted:
+            params.append("state" if f._access.changes else "state=STATE")
         body = FunctionText(self, program, named)
         lines += body.lines()
         results = body.owned(program.outputs)
-        count = len(program.outputs) - len(f._written)
+        count = len(program.outputs) - len(f._access.written)
         found = self._tree(f.outputs, iter(results[:count]))
-        if f._changes:
-            new = [f"{literal(v.name)}: {r}" for v, r in zip(f._written, results[count:])]
-            new += [f"{literal(RUNS)}: run + 1"] * f._counted
+        if f._access.changes:
+            new = [f"{literal(v.name)}: {r}" for v, r in zip(f._access.written, results[count:])]
+            new += [f"{literal(RUNS)}: run + 1"] * f._access.counted
             rows = [f"        {row}," for row in ("**state", *new)]
             lines += ["", "    new_state = {", *rows, "    }"]
             found = f"{found}, new_state"

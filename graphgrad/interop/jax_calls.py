@@ -23,9 +23,9 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ..execute.backend import one_call_per_node
 from ..execute.jax.backend import KERNELS
 from ..execute.jax.checks import unwatched
+from ..execute.kernels import one_call_per_node
 from ..execute.run.feeds import as_array
 from ..ir.collector import having
 from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError

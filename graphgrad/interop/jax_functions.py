@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledFunction, packer
-from ..execute.backend import MissingBackendError
+from ..execute.loading import MissingBackendError
 from ..execute.run.feeds import MANY, Feeds
 from ..functions import Function
 from ..ir.errors import StateError
@@ -17,7 +17,7 @@ from ..ir.tree import flatten, unflatten
 from ..ir.types import tensor_type
 from ..lower.specialise import specialise
 from .orders import first_order
-from .states import RUNS, commit, is_single, misfits, state_names, state_tree, variables_of
+from .states import RUNS, commit, is_single, misfits, state_names, state_tree
 
 __all__ = ["to_jax"]
 
@@ -90,22 +90,22 @@ def _pure(f: CompiledFunction, order: Any, single: bool) -> Callable[..., Any]:
     """fn of inputs and state, around an order of flat arrays."""
     jax_calls = calls("as_jax()")
     given, run_number = jax_calls.given, jax_calls.run_number
-    count, packed, names = f._count, packer(f.outputs), state_names(f)
+    count, packed, names = f._request.arity, packer(f.outputs), state_names(f)
     check_together = _together(f)
-    read = [v.outputs[0] for v in f._variables]
-    variables = [v.outputs[0] for v in variables_of(f)]
+    read = [v.outputs[0] for v in f._access.read]
+    variables = [v.outputs[0] for v in f._access.variables]
 
     def fn(inputs: Any = (), state: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """fn(inputs, state) -> (outputs, state)."""
-        arrays = given(f.inputs, placed(f._feeds, inputs), single)
+        arrays = given(f.inputs, placed(f._request.feeds, inputs), single)
         check_together(arrays)
         state = _whole(f, names, {} if state is None else state)
         values = given(variables, [state[t.node.name] for t in variables], single)
         new = dict(zip([t.node.name for t in variables], values, strict=True))
-        number = [run_number(state[RUNS])] if f._counted else []
+        number = [run_number(state[RUNS])] if f._access.counted else []
         made = order.fn(*arrays, *[new[t.node.name] for t in read], *number)
-        new.update(zip([v.name for v in f._written], made[count:], strict=True))
-        if f._counted:
+        new.update(zip([v.name for v in f._access.written], made[count:], strict=True))
+        if f._access.counted:
             new[RUNS] = state[RUNS] + 1
         return packed(made), new
 
@@ -123,8 +123,8 @@ def placed(feeds: Feeds, inputs: Any) -> tuple[Any, ...]:
 
 def _together(f: CompiledFunction) -> Callable[[Sequence[Any]], None]:
     """What raises where arrays do not fit the program together, as on every backend."""
-    feeds, program = f._feeds, f.program
-    read = [v.outputs[0].type for v in f._variables]
+    feeds, program = f._request.feeds, f.program
+    read = [v.outputs[0].type for v in f._access.read]
     fitted: set[Any] = {tuple([t.shape for t in f.inputs])}
 
     def check(arrays: Sequence[Any]) -> None:
@@ -193,7 +193,7 @@ def to_jax(
 
     def fn(*args: Any, **kwargs: Any) -> Any:
         """The outputs, for arrays in order or by name."""
-        arrays = jax_calls.given(f.inputs, f._feeds.placed(args, kwargs), single)
+        arrays = jax_calls.given(f.inputs, f._request.feeds.placed(args, kwargs), single)
         check_together(arrays)
         return packed(order.fn(*arrays))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.backend import MissingBackendError
+from ..execute.loading import MissingBackendError
 from ..ir.build import build
 from ..ir.errors import DTypeError, ExecutionError, GraphGradError, ShapeError
 from ..ir.lazy import lazy_module

@@ -43,7 +43,7 @@ class Family:
         self.how = how
         self.gradients = gradients
         self.rules: dict[str, Rule] = temporary_rules()
-        tensors = [*f.inputs, *(v.outputs[0] for v in f._variables)]
+        tensors = [*f.inputs, *(v.outputs[0] for v in f._access.read)]
         self.graph: Graph | None = tensors[0].graph if tensors else None
 
 
@@ -70,7 +70,7 @@ class Order:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.program = program
-        self.counted = family.f._counted
+        self.counted = family.f._access.counted
 
     def derivative(self, of: Sequence[int], by: Sequence[int]) -> tuple[Order | None, list[int]]:
         """The gradients of inputs, given those of outputs.
@@ -134,7 +134,7 @@ class Order:
     def following(self, inputs: list[Tensor], outputs: list[Tensor]) -> Order:
         """The next order, which takes and gives these."""
         self._check(inputs, outputs)
-        program, _ = self.family.f._passes(Program(inputs, outputs))
+        program, _ = self.family.f._executable.passes(Program(inputs, outputs))
         return Order(self.family, self.number + 1, inputs, outputs, program)
 
     def _check(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
@@ -163,5 +163,5 @@ def _listed(nodes: Sequence[Node]) -> str:
 
 def first_order(f: CompiledFunction, gradients: int, how: str) -> Order:
     """The function itself, which gives what is written behind its outputs."""
-    inputs = [*f.inputs, *(v.outputs[0] for v in f._variables)]
-    return Order(Family(f, gradients, how), 0, inputs, f._results, f.program)
+    inputs = [*f.inputs, *(v.outputs[0] for v in f._access.read)]
+    return Order(Family(f, gradients, how), 0, inputs, f._request.results, f.program)

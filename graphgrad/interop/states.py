@@ -30,14 +30,9 @@ def is_single(dtype: Any) -> bool:
     return True
 
 
-def variables_of(f: CompiledFunction) -> list[Node]:
-    """Those that a function reads or writes."""
-    return list(dict.fromkeys((*f._variables, *f._written)))
-
-
 def state_names(f: CompiledFunction) -> list[str]:
     """The keys of the tree: names of variables, and the count of runs where it matters."""
-    return [*(v.name for v in variables_of(f)), *([RUNS] if f._counted else [])]
+    return [*(v.name for v in f._access.variables), *([RUNS] if f._access.counted else [])]
 
 
 def state_tree(f: CompiledFunction, dtype: Any = None) -> dict[str, Any]:
@@ -59,13 +54,13 @@ def state_tree(f: CompiledFunction, dtype: Any = None) -> dict[str, Any]:
     >>> f.state_tree()
     {'w': array([1., 2.])}
     """
-    single, nodes, state = is_single(dtype), variables_of(f), f._state
+    single, nodes, state = is_single(dtype), f._access.variables, f._access.state
     values, runs = state.read(nodes), state.runs
     tree: dict[str, Any] = {}
     for v, value in zip(nodes, values, strict=True):
         wanted = narrow_dtype(value.dtype) if single else value.dtype
         tree[v.name] = value.copy() if wanted == value.dtype else value.astype(wanted)
-    if f._counted:
+    if f._access.counted:
         tree[RUNS] = np.array(runs)
     return tree
 
@@ -88,7 +83,7 @@ def commit(f: CompiledFunction, tree: Mapping[str, Any]) -> None:
     >>> w.graph.state["w"]
     array([3., 4.])
     """
-    state, nodes = f._state, {v.name: v for v in variables_of(f)}
+    state, nodes = f._access.state, {v.name: v for v in f._access.variables}
     wrong = misfits(state_names(f), tree)
     values: dict[Node, Any] = {}
     for name, node in nodes.items():
@@ -98,7 +93,7 @@ def commit(f: CompiledFunction, tree: Mapping[str, Any]) -> None:
             except (DTypeError, ShapeError) as error:
                 wrong.append(f"does not fit: {error}")
     runs = tree.get(RUNS, 0)
-    if f._counted and (np.shape(runs) != () or np.asarray(runs).dtype.kind not in "iu"):
+    if f._access.counted and (np.shape(runs) != () or np.asarray(runs).dtype.kind not in "iu"):
         wrong.append(f"does not fit: {RUNS!r} is the number of runs, got {runs!r}")
     if wrong:
         rows = "\n  ".join(wrong)
@@ -107,7 +102,7 @@ def commit(f: CompiledFunction, tree: Mapping[str, Any]) -> None:
         )
 
     def write() -> None:
-        state.commit(values, int(runs) - state.runs if f._counted else 0)
+        state.commit(values, int(runs) - state.runs if f._access.counted else 0)
 
     state.turn.take(write)
 

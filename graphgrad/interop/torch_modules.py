@@ -189,17 +189,17 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, f: CompiledFunction, gradients: int) -> None:
         super().__init__()
-        if f._written:
+        if f._access.written:
             raise StateError(
-                f"{f!r} writes {', '.join(v.name for v in f._written)}: to_torch() takes a "
+                f"{f!r} writes {', '.join(v.name for v in f._access.written)}: to_torch() takes a "
                 "function that only reads. Leave updates to an optimiser of torch, or return the "
                 "new values"
             )
         self._order = TorchOrder.first(f, gradients)
         places = count()
         self._tree = tree_map(lambda t: None if t is None else next(places), f.outputs)
-        self._own = [self._registered(v) for v in f._variables]
-        self._counted = f._counted
+        self._own = [self._registered(v) for v in f._access.read]
+        self._counted = f._access.counted
         self._handle = number_of(self._order)
         self._names = [t.node.name for t in f.inputs]
         self._dtypes = [torch_dtype(t.dtype) for t in self._order.order.inputs]
@@ -246,11 +246,13 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
                 "gradient: use torch.export or torch.compile"
             )
         f = self._f
-        given = f._feeds.placed(args, kwargs)
+        given = f._request.feeds.placed(args, kwargs)
         tensors = [_fitted(t, x) for t, x in zip(f.inputs, given, strict=True)]
         if all(type(n) is int for x in tensors for n in x.shape):
-            f._feeds.check_together([tensor_type(tuple(x.shape), dtype_of(x)) for x in tensors])
-        variables = [v.outputs[0] for v in f._variables]
+            f._request.feeds.check_together(
+                [tensor_type(tuple(x.shape), dtype_of(x)) for x in tensors]
+            )
+        variables = [v.outputs[0] for v in f._access.read]
         tensors += [_fitted(t, getattr(self, n)) for t, n in zip(variables, self._own, strict=True)]
         made = OrderFunction.apply(self._order, self._number(), *tensors)
         return self._packed(made)

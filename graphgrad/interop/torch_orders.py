@@ -44,7 +44,7 @@ class TorchOrder:
     def first(cls, f: CompiledFunction, gradients: int) -> TorchOrder:
         """The function itself."""
         found = cls(first_order(f, gradients, "to_torch"))
-        found._run = f._run
+        found._run = f._executable.run.call
         return found
 
     @property
@@ -63,10 +63,10 @@ class TorchOrder:
         with self._lock:
             if self._run is None:
                 f = self.order.family.f
-                run: Any = f.backend.compile(self.order.program)
-                if hasattr(run, "refine"):
-                    run.refine = lambda program: f._passes(program)[0]
-                self._run = getattr(run, "call", run)
+                program = self.order.program
+                run = f.backend.compile_with_state(program, program.inputs, (), ())
+                run.refine = lambda program: f._executable.passes(program)[0]
+                self._run = run.call
             return self._run
 
     def backward(self, of: Places, by: Places) -> tuple[TorchOrder | None, list[int]]:
@@ -141,7 +141,7 @@ def _batched(order: Order, flags: tuple[bool, ...]) -> Order:
             for x, flag in zip(order.inputs, flags, strict=True)
         ]
         outputs = vmap(one_example, [0 if flag else None for flag in flags])(*inputs)
-        program, _ = family.f._passes(Program(inputs, outputs))
+        program, _ = family.f._executable.passes(Program(inputs, outputs))
     return Order(family, order.number, inputs, outputs, program)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..checks.report import Finding, Verdict
-from ..execute.backend import MissingBackendError, load_backend
-from ..execute.backend import backends as known_backends
+from ..execute.loading import MissingBackendError, load_backend
+from ..execute.loading import backends as known_backends
 from ..ir.errors import GraphGradError, PerformanceWarning, counted, did_you_mean
 from ..ir.graph import restored
 from ..ir.op import OP_TYPES, Op

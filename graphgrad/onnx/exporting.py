@@ -152,16 +152,16 @@ class OnnxFile:
     def write_marks(self) -> None:
         """What the outputs are, as they were built, with their regions; ExportError."""
         f = self.f
-        if f._written or f._counted or self.dtype == "float32":
+        if f._access.written or f._access.counted or self.dtype == "float32":
             raise ExportError(
                 "marks=True writes values as they were built: without updates, without draws that "
                 "have no seed, and in the dtypes of the graph"
             )
-        variables = [v.outputs[0] for v in f._variables]
-        self.program = Program([*f.inputs, *variables], f._results)
+        variables = [v.outputs[0] for v in f._access.read]
+        self.program = Program([*f.inputs, *variables], f._request.results)
         self._inputs()
         self._named_outputs()
-        self.marked.write(self.block, self._values, f._results, None)
+        self.marked.write(self.block, self._values, f._request.results, None)
         self._finish()
 
     def _finish(self) -> None:
@@ -177,15 +177,15 @@ class OnnxFile:
         count = len(f.inputs)
         for t, read in zip(given[:count], f.inputs, strict=True):
             self._given(t, read.node)
-        written = set(f._written)
-        for v, t in zip(f._variables, given[count:], strict=True):
-            (value,) = f._state.read([v])
+        written = set(f._access.written)
+        for v, t in zip(f._access.read, given[count:], strict=True):
+            (value,) = f._access.state.read([v])
             name = self._given(t, v, v in written)
             self.initial[name] = np.asarray(value).astype(t.dtype, copy=False)
-        if f._counted:
+        if f._access.counted:
             self.forms.run = self.block.give(RUNS, as_dtype("int64"), ())
-            self.initial[self.forms.run.name] = np.array(f._state.runs)
-        names = {v.name: self._values[t].name for v, t in zip(f._variables, given[count:])}
+            self.initial[self.forms.run.name] = np.array(f._access.state.runs)
+        names = {v.name: self._values[t].name for v, t in zip(f._access.read, given[count:])}
         self.metadata["graphgrad.variables"] = json.dumps(names)
 
     def _given(self, t: Tensor, node: Node, fed: bool = True) -> str:
@@ -239,9 +239,9 @@ class OnnxFile:
         f = self.f
         fresh = self.block.names.fresh
         tree = [None if t is None else fresh(name) for name, t in named_leaves(f.outputs)]
-        updates = {v.name: fresh(f"{v.name}{NEXT}") for v in f._written}
+        updates = {v.name: fresh(f"{v.name}{NEXT}") for v in f._access.written}
         self.results = [name for name in tree if name is not None] + list(updates.values())
-        if f._counted:
+        if f._access.counted:
             self.results.append(fresh(f"{RUNS}{NEXT}"))
         self.metadata["graphgrad.updates"] = json.dumps(updates)
         self.metadata["graphgrad.outputs"] = json.dumps(_plain(unflatten(f.outputs, tree)))
@@ -249,7 +249,7 @@ class OnnxFile:
     def _outputs(self) -> None:
         """An Identity for each: an input may be an output, or two outputs one tensor."""
         values = [self._values[t] for t in self.program.outputs]
-        if self.f._counted:
+        if self.f._access.counted:
             assert self.forms.run is not None
             values.append(Operators(self.block, self.forms).Add(self.forms.run, 1))
         for value, name in zip(values, self.results, strict=True):

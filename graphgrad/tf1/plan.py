@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.backend import load_backend, one_call_per_node
+from ..execute.kernels import one_call_per_node
+from ..execute.loading import load_backend
 from ..ir.errors import GraphGradError
 from ..ir.program import Program
 from ..optimise.pipeline import optimise
@@ -47,8 +48,7 @@ class Compiled:
             with np.errstate(all="ignore"):
                 return self._slow(*arrays)
         backend = load_backend("auto")
-        joining = getattr(backend, "joining", True)
-        self._fast = backend.compile(optimise(self.program, joining=joining)[0])
+        self._fast = backend.compile(optimise(self.program, joining=backend.joining)[0])
         return self._fast(*arrays)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import graphgrad as gg
 
-from ..execute.backend import load_backend
+from ..execute.loading import load_backend
 from ..ir.errors import GraphGradError
 from ..ir.graph import Graph as Native
 from ..ir.node import Tensor as NativeTensor

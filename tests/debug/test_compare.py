@@ -9,7 +9,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.debug import compare
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 
 from .nets import ALL, cnn, mlp, sums, transformer
 

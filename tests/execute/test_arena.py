@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run import arena
 from graphgrad.execute.run.arena import Renewed, fixed_arrays

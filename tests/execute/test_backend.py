@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from graphgrad.compiled import compile
-from graphgrad.execute import backend as module
-from graphgrad.execute.backend import (
-    Kernels,
+from graphgrad.execute import loading as module
+from graphgrad.execute.kernels import Kernels, one_call_per_node
+from graphgrad.execute.loading import (
     MissingBackendError,
     UnknownBackendError,
     backends,
     load_backend,
-    one_call_per_node,
 )
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.ir.errors import ExecutionError

@@ -367,7 +367,7 @@ def test_matrices_that_are_packed_once_give_the_same_bits(loop, dtype, calls, mo
             f = gg.compile(inputs, tensors(loop(*inputs)), backend="llvm", num_threads=1)
         f(*[a + 1 for a in arrays])  # what was packed for one call is not for the next
         found.append(f(*arrays))
-        loops = [loop for made in f._compiled._binding._compiled for loop in made._idle]
+        loops = [loop for made in f._executable.run._binding._compiled for loop in made._idle]
         packed.append(sum(len(loop.before) for loop in loops))
     assert packed[0] >= packed[2] >= packed[1] == 0 < packed[0]
     for some in found[1:]:
@@ -383,7 +383,7 @@ def test_rows_that_nobody_gets_lie_in_the_arena(backend):
         x, h, w = (gg.placeholder(a.shape) for a in ARRAYS)
         y = gg.sum(rnn(x, h, w)[1])
         f = gg.compile([x, h, w], [y, *gg.gradients(y, [h, w])], backend=backend)
-    (plan,) = f._compiled.plans
+    (plan,) = f._executable.run.plans
     scans = [step for step in plan.steps if isinstance(step.node.op, Scan)]
     assert len(scans) == 2
     assert all(step.writes for step in scans)
@@ -593,7 +593,7 @@ def test_explain_says_that_a_loop_is_one_function_or_why_none_is():
 def test_release_gives_back_the_memory_of_loops():
     f = compiled(nested, ROWS)
     wanted = f(*ARRAYS)
-    loops = f._compiled._binding._compiled
+    loops = f._executable.run._binding._compiled
     assert any(loop._idle for loop in loops)
     f.release()
     assert not any(loop._idle for loop in loops)

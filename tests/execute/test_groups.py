@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.numpy import groups as blocked
 from graphgrad.execute.numpy.groups import fuse_large, fusible, reducible, written
 from graphgrad.ir.build import build

@@ -6,7 +6,8 @@ import pytest
 import graphgrad as gg
 from graphgrad import rules
 from graphgrad.compiled import compile
-from graphgrad.execute.backend import load_backend, one_call_per_node
+from graphgrad.execute.kernels import one_call_per_node
+from graphgrad.execute.loading import load_backend
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES, Op

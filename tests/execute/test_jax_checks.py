@@ -158,7 +158,7 @@ def test_a_program_that_refuses_nothing_has_no_check():
         f = gg.compile(x, [total, x[0], gg.gradients(gg.sum(total), x)], backend="jax")
     assert not jax_checks.may_refuse([f.program])
     with jax.enable_x64(True):
-        _, status = jax.eval_shape(f._compiled._traced, (np.ones((3, 2)),), ())
+        _, status = jax.eval_shape(f._executable.run._traced, (np.ones((3, 2)),), ())
     assert status is None
 
 

@@ -185,7 +185,7 @@ def test_values_lost_in_a_failed_run_are_an_error_that_says_how_to_go_on(monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(trained.step._compiled, "_handed_out", interrupted)
+        patched.setattr(trained.step._executable.run, "_handed_out", interrupted)
         with pytest.raises(KeyboardInterrupt):
             trained.step(np.zeros(3))
     for read in [

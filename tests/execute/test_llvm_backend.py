@@ -9,8 +9,8 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute import backend
-from graphgrad.execute.backend import automatic, load_backend
+from graphgrad.execute import loading
+from graphgrad.execute.loading import automatic, load_backend
 from graphgrad.lower.loop_ir import nodes_within
 
 SHAPES = [(3, 4), (40, 70), (300, 700), (1, 9), (5, 1)]
@@ -184,12 +184,12 @@ def test_llvmlite_that_does_not_load_is_done_without_and_told(monkeypatch):
         raise OSError("libllvmlite.so: cannot open shared object file")
 
     monkeypatch.delenv("GRAPHGRAD_BACKEND", raising=False)
-    monkeypatch.setattr(backend, "_own", broken)
-    backend._best_installed.cache_clear()
+    monkeypatch.setattr(loading, "_own", broken)
+    loading._best_installed.cache_clear()
     with pytest.warns(RuntimeWarning, match="cannot be loaded, so programs run on NumPy: libllvm"):
         assert automatic() == "numpy"
     assert automatic() == "numpy"  # told once
-    backend._best_installed.cache_clear()
+    loading._best_installed.cache_clear()
 
 
 def test_explain_says_what_is_left_to_numpy():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels
+from graphgrad.execute.kernels import Kernels
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run import planned
 from graphgrad.execute.run.planned import KernelBinding, PlannedBackend

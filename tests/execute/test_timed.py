@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import load_backend
+from graphgrad.execute.backend import Backend
+from graphgrad.execute.loading import load_backend
 from graphgrad.execute.run.timed import timed_runs
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.program import Program
@@ -62,7 +63,7 @@ def test_an_error_in_a_step_is_as_it_is_without_a_clock():
 
 
 def test_a_backend_that_runs_a_program_as_a_whole_cannot_be_timed_by_steps():
-    class Whole:
+    class Whole(Backend):
         name = "whole"
 
     x = gg.placeholder(())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import load_backend
+from graphgrad.execute.loading import load_backend
 from graphgrad.execute.run.timed import Run, Span, timed_runs
 from graphgrad.inspect.profile import Profile, Share, region_of
 from graphgrad.ir.program import Program

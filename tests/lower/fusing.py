@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.lower.fused import fuse_loops
 from graphgrad.lower.loop_ir import Loop
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
 from graphgrad.lower.decompose import decompose

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.lower.memory import ALIGNMENT, LODGED, Buffer, lodge, pack
 from graphgrad.ops.base import apply, build

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad.ops.methods  # noqa: F401  (operators)
-from graphgrad.execute.backend import Kernels
+from graphgrad.execute.kernels import Kernels
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run.planned import PlannedBackend
 from graphgrad.ir.build import build

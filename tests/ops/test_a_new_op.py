@@ -17,7 +17,7 @@ import pytest
 import graphgrad as gg
 from graphgrad import extend
 from graphgrad.differentiate.linearity import NonLinear
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.inspect.flops import flops_of
 from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.op import OP_TYPES, Op

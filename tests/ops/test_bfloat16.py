@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import one_call_per_node
+from graphgrad.execute.kernels import one_call_per_node
 from graphgrad.execute.numpy.kernels import KERNELS
 from graphgrad.ir import kinds
 from graphgrad.ir.program import Program

@@ -9,7 +9,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
-from graphgrad.execute.backend import load_backend, one_call_per_node
+from graphgrad.execute.kernels import one_call_per_node
+from graphgrad.execute.loading import load_backend
 from graphgrad.ir.build import apply
 from graphgrad.ir.errors import DTypeError, GradientError, ShapeError, StateError
 from graphgrad.ir.graph import Graph

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.execute.backend import load_backend
+from graphgrad.execute.loading import load_backend
 from graphgrad.optimise.passes.segments import Segmentation, cut
 from graphgrad.optimise.pipeline import optimise
 from graphgrad.optimise.room import FREELY, Policy

@@ -19,7 +19,8 @@ import numpy as np
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.execute.backend import Kernels, load_backend, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
+from graphgrad.execute.loading import load_backend
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_graph
 

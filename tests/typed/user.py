@@ -77,7 +77,7 @@ def scaled_twice(node: extend.NodeOf[Scaled], inner: extend.NodeOf[Scaled]) -> g
     return extend.instead(node, Scaled(inner.op.factor * node.op.factor), inner.inputs[0])
 
 
-class Plainest:
+class Plainest(extend.Backend):
     """A backend: one call per node, after a pass of one's own.
 
     fired  how often its rewrites fired
@@ -89,7 +89,7 @@ class Plainest:
         self.kernels = extend.Kernels(np)
         self.fired: Counter[str] = Counter()
 
-    def compile(self, program: gg.Program) -> extend.Compiled:
+    def compile(self, program: gg.Program) -> extend.ArrayFunction:
         """The program as a function of arrays."""
         after = extend.rewrite(scaled_twice, fired=self.fired)(program)
         extend.verify_program(after)

@@ -63,7 +63,7 @@ def compiled(steps, loop, by, joining):
         backend = JaxBackend(mesh, batch if by == "batch" else weights)
         backend.joining = joining
         f = gg.compile(xs, outputs, backend=backend)
-    run = f._compiled
+    run = f._executable.run
     with jax.enable_x64(True):
         arrays = [np.zeros(t.shape) for t in (*xs, *w.values())]
         return run._jitted.lower(tuple(run.placed.put(arrays)), ()).compile()

@@ -13,7 +13,7 @@ from ...ops.nn.ctc import Banded
 from ...ops.places import INT64
 from ...ops.running_extrema import CumMax, RunStart
 from ...ops.searching import SearchSorted
-from ..backend import Kernel
+from ..kernels import Kernel
 
 __all__ = ["banded", "largest", "recurrence", "run_start", "searched", "smallest"]
 

@@ -50,7 +50,8 @@ from ...ops.special.complex_gammas import ComplexGamma
 from ...ops.special.error import InverseSlope
 from ...ops.special.gammas import PolyGamma
 from ...ops.special.scipy_functions import OfScipy
-from ..backend import Kernel, Kernels, one_call_per_node
+from ..backend import Backend
+from ..kernels import Kernel, Kernels, one_call_per_node
 from ..results import reading
 from .axis_loops import banded, largest, recurrence, run_start, searched, smallest
 from .checks import (
@@ -109,7 +110,7 @@ KERNELS = _JaxKernels(jnp)
 KERNELS.native = frozenset({MatMul})
 
 
-class JaxBackend:
+class JaxBackend(Backend):
     """float64 stays float64: 64-bit types are enabled for the call, not for the process.
 
     mesh       a jax.sharding.Mesh: devices with named axes

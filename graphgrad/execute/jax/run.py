@@ -29,6 +29,7 @@ from ...ir.types import Array
 from ...lower.alias import is_strange
 from ...ops.random.keys import draws_keys
 from ..backend import Compiled
+from ..kernels import ArrayFunction
 from ..results import check_promise, fits, own
 from .checks import Refusals, Status, watched
 from .errors import say_where
@@ -59,7 +60,7 @@ def _fetched(value: Any) -> Array:
         ) from error
 
 
-class JaxRun:
+class JaxRun(Compiled):
     """A program as a function of arrays: those of a call, then the values of variables.
 
     It returns the outputs as NumPy's arrays, and what is written as JAX left it.
@@ -71,7 +72,6 @@ class JaxRun:
     refusals what its kernels may refuse; None: nothing is checked
     lends    places among `read` of those whose memory the next values take, as they are written
     moved    what went from the host to the devices and back so far
-    takes    types of arrays that stay on a device when they are fed
     """
 
     keeps_state = True
@@ -80,7 +80,7 @@ class JaxRun:
     def __init__(
         self,
         program: Program,
-        once: Compiled,
+        once: ArrayFunction,
         given: Sequence[Tensor],
         read: Sequence[Node],
         written: Sequence[Node],
@@ -98,6 +98,7 @@ class JaxRun:
         self.moved = Moved()
         self._host = HostCalls()
         self.placed = None if layout is None else Placed(layout, given, read, written)
+        self.on_mesh = layout is not None
         if self.placed is not None and self.placed.several:
             check_same([*self.placed.lines(), *lines(program.nodes, program.inputs)], "programs")
         with jax.enable_x64(True):

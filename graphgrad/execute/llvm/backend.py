@@ -17,7 +17,7 @@ from ...lower.plan import Plan
 from ...ops.control import Scan, While
 from ...ops.nn.convolution import Convolution
 from ...ops.shaping import Transpose
-from ..backend import Kernel, Pairs
+from ..kernels import Kernel, Pairs
 from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven
 from .emit.call import possible

@@ -6,7 +6,7 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import nbytes
-from ..backend import Kernel, Kernels, Pairs
+from ..kernels import Kernel, Kernels, Pairs
 from ..run.planned import KernelBinding, PlannedBackend
 from .groups import BLOCK, fuse_large
 from .kernels import KERNELS, element_overwrites, element_writer

@@ -12,7 +12,7 @@ from ...lower.loop_ir import Fused
 from ...ops.base import Cast, Full
 from ...ops.reductions import ReduceSum
 from ...ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
-from ..backend import Kernel, Kernels, Pairs
+from ..kernels import Kernel, Kernels, Pairs
 from . import moves, products, softmax, windows
 from .groups import written
 

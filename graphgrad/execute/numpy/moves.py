@@ -15,7 +15,7 @@ from ...ops.padding import Pad, Repeat, Roll, Tile, Unrepeat, Untile
 from ...ops.reductions import Flat
 from ...ops.shaping import Reshape, ReshapeLike
 from ...ops.slicing import Slice, Unslice, UnsliceLike
-from ..backend import Kernel, MakeWriter
+from ..kernels import Kernel, MakeWriter
 
 Key = tuple[Any, ...]
 

@@ -17,7 +17,7 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ops.einsum import Einsum, einsum_terms
 from ...ops.products import MatMul
-from ..backend import Kernel, MakeWriter
+from ..kernels import Kernel, MakeWriter
 from ..run.threads import parallel
 from .blas import product, slice_rows
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ops.nn.softmax import LogSoftmax, Softmax
-from ..backend import Kernel, MakeWriter
+from ..kernels import Kernel, MakeWriter
 from ..run.threads import parallel
 
 ROWS = 1 << 17  # bytes that are worked on at a time

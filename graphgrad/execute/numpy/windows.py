@@ -11,7 +11,7 @@ from ...ir.op import Op
 from ...ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Convolution
 from ...ops.nn.pooling import MaxPool, MaxPoolGrad, Pool
 from ...ops.nn.windows import Window
-from ..backend import Kernel, MakeWriter
+from ..kernels import Kernel, MakeWriter
 from .convolution import convolve, gradient_of_filter, gradient_of_image
 from .pooling import max_pool, max_pool_gradient
 

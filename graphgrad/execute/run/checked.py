@@ -13,14 +13,14 @@ from ...ir.kinds import is_inexact
 from ...ir.node import Node
 from ...ir.types import Array
 from ...lower.plan import Plan, Step
-from ..backend import Compiled
+from ..kernels import ArrayFunction
 from ..results import Lengths, add_note, check_lengths, check_promise, share, shown, taken
 from .arena import fixed_arrays, part_of
 
 POISON = 0xCB
 
 
-def checked_loop(plan: Plan) -> Compiled:
+def checked_loop(plan: Plan) -> ArrayFunction:
     """The plan as a loop in which every kernel must keep its promises, on a new arena each time.
 
     ExecutionError where a result is not of the type inferred, where a named length has two values,

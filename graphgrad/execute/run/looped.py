@@ -11,12 +11,12 @@ import numpy as np
 
 from ...ir.types import Array, TensorType
 from ...lower.plan import Plan, Step
-from ..backend import Compiled
+from ..kernels import ArrayFunction
 from ..results import add_note, taken
 from .arena import Renewed, fixed_arrays, is_renewed, part_of
 
 
-def looped(plan: Plan) -> Compiled:
+def looped(plan: Plan) -> ArrayFunction:
     """The loop, with an arena of its own. One run at a time."""
     blank: list[Any] = [None] * plan.changing
     values = [*blank, *fixed_arrays(plan)]

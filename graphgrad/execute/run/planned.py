@@ -26,7 +26,8 @@ from ...lower.schedule import schedule
 from ...lower.specialise import specialise
 from ...lower.widen import widen
 from ...ops.control import Cond, Scan, While
-from ..backend import Compiled, Kernel, Kernels, Pairs
+from ..backend import Backend, Compiled
+from ..kernels import ArrayFunction, Kernel, Pairs
 from ..results import Lengths, as_arrays, check_lengths, owning, promised, reading
 from .checked import checked_loop
 from .looped import looped
@@ -40,7 +41,7 @@ BIG = 1 << 20  # bytes; of arenas from here on at most one is kept for the next 
 PLANS = 16  # sets of shapes for which a program keeps a plan
 
 
-class PlannedBackend:
+class PlannedBackend(Backend):
     """A backend of kernels that run on the host, by IEEE rules: NumPy's warnings are off.
 
     A subclass has a `name` and `kernels`, and says with `fuse` what runs as one node and with
@@ -52,9 +53,6 @@ class PlannedBackend:
     fast_math: allow results that differ by rounding, and in where they overflow.
     TypeError and ValueError for what these cannot be.
     """
-
-    name: str
-    kernels: Kernels
 
     def __init__(
         self,
@@ -111,27 +109,31 @@ def _threads(value: object) -> int:
     return int(value)
 
 
-class PlannedProgram:
-    """One plan, and the arenas that wait for the next run. Call it, or `call`, with arrays."""
+class PlannedProgram(Compiled):
+    """One plan, and the arenas that wait for the next run."""
 
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
         self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
-        self._idle: list[list[Compiled]] = []
-        self._parts: tuple[Callable[[], Compiled], Note] | None = None
-        self.call: Compiled
+        self._idle: list[list[ArrayFunction]] = []
+        self._parts: tuple[Callable[[], ArrayFunction], Note] | None = None
         if backend.check:
-            self.call = self._entry(lambda: checked_loop(plan), _nothing)
+            self._call = self._entry(lambda: checked_loop(plan), _nothing)
         elif len(plan.steps) < LONG:
             self._parts = straight_line(plan)
-            self.call = self._entry(*self._parts)
+            self._call = self._entry(*self._parts)
         else:
-            self.call = self._warming_up()
+            self._call = self._warming_up()
 
-    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
-        """One array an output, the caller's own."""
-        return self.call(*arrays)
+    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
+        """One array for each output, the caller's own."""
+        return self._call(*arrays)
+
+    @property
+    def call(self) -> ArrayFunction:
+        """What takes an arena for a run."""
+        return self._call
 
     @property
     def plans(self) -> list[Plan]:
@@ -145,7 +147,7 @@ class PlannedProgram:
         self._binding.release()
 
     @contextmanager
-    def held(self) -> Iterator[Compiled]:
+    def held(self) -> Iterator[ArrayFunction]:
         """What runs it again and again in this block: memory is taken once.
 
         NumPy's warnings are off around it. Nothing is put back here: an interrupt may leave this
@@ -166,11 +168,11 @@ class PlannedProgram:
             if self.plan.arena < BIG or not idle:
                 idle.append(run)
 
-    def _warming_up(self) -> Compiled:
+    def _warming_up(self) -> ArrayFunction:
         """A loop over the steps until there were so many runs that a compiled function pays."""
         loop = self._entry(lambda: looped(self.plan), _nothing)
         runs = count(1)
-        compiled: list[Compiled] = []
+        compiled: list[ArrayFunction] = []
 
         def call(*arrays: Array) -> tuple[Array, ...]:
             if not compiled:
@@ -182,9 +184,9 @@ class PlannedProgram:
 
         return call
 
-    def _entry(self, new: Callable[[], Compiled], note: Note) -> Compiled:
+    def _entry(self, new: Callable[[], ArrayFunction], note: Note) -> ArrayFunction:
         """What takes an arena, runs on it, and puts it back. new: a run on an arena of its own."""
-        idle: list[Compiled] = []
+        idle: list[ArrayFunction] = []
         self._idle.append(idle)
         several, quiet = self.plan.arena < BIG, self._quiet
 
@@ -205,28 +207,26 @@ class PlannedProgram:
         return call
 
 
-def _nothing(error: Exception, run: Compiled) -> None:
+def _nothing(error: Exception, run: ArrayFunction) -> None:
     """The run has noted it."""
 
 
-class PlannedByShapes:
+class PlannedByShapes(Compiled):
     """A plan for each set of shapes of the arguments, made when they come first.
 
     The plans used last are kept, and big arenas for the shapes used last.
-
-    refine: what is done to the program once its shapes are known; nothing, unless it is set.
     """
 
+    refines = True
+
     def __init__(self, backend: PlannedBackend, program: Program) -> None:
-        self.refine: Callable[[Program], Program] = _as_it_is
         self._backend = backend
         self._program = program
         self._planning = OwnLock()
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
-        self.call = self
 
-    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
         """One array an output, the caller's own."""
         key = tuple([a.shape for a in arrays])
         found = self._made.get(key)
@@ -235,9 +235,9 @@ class PlannedByShapes:
         return found.call(*arrays)
 
     @contextmanager
-    def held(self) -> Iterator[Compiled]:
+    def held(self) -> Iterator[ArrayFunction]:
         """What runs it again and again in this block."""
-        yield self
+        yield self.call
 
     @property
     def plans(self) -> list[Plan]:
@@ -272,10 +272,6 @@ class PlannedByShapes:
             for old in tuple(self._made)[:-PLANS]:
                 self._made.pop(old, None)
             return found
-
-
-def _as_it_is(program: Program) -> Program:
-    return program
 
 
 Planned = PlannedProgram | PlannedByShapes

@@ -20,16 +20,16 @@ import numpy as np
 
 from ...ir.types import TensorType
 from ...lower.plan import Plan, Step
-from ..backend import Compiled
+from ..kernels import ArrayFunction
 from ..results import add_note, taken
 from .arena import Renewed, fixed_arrays, is_renewed
 
 _FILE = "<graphgrad plan>"
 _FIRST = 2  # the line of the first step
-Note = Callable[[Exception, Compiled], None]
+Note = Callable[[Exception, ArrayFunction], None]
 
 
-def straight_line(plan: Plan) -> tuple[Callable[[], Compiled], Note]:
+def straight_line(plan: Plan) -> tuple[Callable[[], ArrayFunction], Note]:
     """What makes a run with an arena of its own, and what notes on its error which step it was."""
     space = _Space(plan)
     arguments = [space.name(slot) for slot in range(len(plan.program.inputs))]
@@ -39,13 +39,13 @@ def straight_line(plan: Plan) -> tuple[Callable[[], Compiled], Note]:
     code = next(c for c in module.co_consts if isinstance(c, CodeType))
     fixed = [space.name(slot) for slot in range(-plan.fixed, 0)]
 
-    def new() -> Compiled:
+    def new() -> ArrayFunction:
         names = dict(space.names)
         names.update(zip(fixed, fixed_arrays(plan), strict=True))
         names.update([(f"n{i}", Renewed(type)) for i, type in enumerate(space.renewed)])
         return FunctionType(code.replace(), names)  # a copy remembers its own globals
 
-    def note(error: Exception, run: Compiled) -> None:
+    def note(error: Exception, run: ArrayFunction) -> None:
         _note(error, run, plan, space)
 
     return new, note

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from time import perf_counter_ns
@@ -62,14 +62,14 @@ def timed_runs(
     which knows the loops then.
     ExecutionError for a backend that does not bind its nodes one by one.
     """
-    bind: Callable[[], Binding] | None = getattr(backend, "bind", None)
-    if bind is None:
+    if backend.bind() is None:
         raise ExecutionError(
             f"the backend {backend.name!r} runs a program as a whole, so its steps cannot be "
             "timed; use a profiler of its own, or compile with backend='numpy'"
         )
     clock = Clock() if clock is None else clock
     timing: Any = copy(backend)
+    bind: Any = backend.bind
     timing.bind = lambda: TimedBinding(bind(), clock)
     call = timing.compile(program)
     call(*arrays)

@@ -12,7 +12,7 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.backend import Kernels, one_call_per_node
+from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.llvm.backend import LlvmBackend
 from graphgrad.execute.llvm.emit import arrays, jit, module
 from graphgrad.execute.llvm.loops import groups, kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....ir.node import Node
 from ....ops.random.draws import RandomBits, RandomIntegers, RandomUniform
-from ...backend import Kernel
+from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible
 from . import library

@@ -13,7 +13,7 @@ from ....ir.node import Node
 from ....ir.strided import contiguous
 from ....ops.indexing import AddAt, ScatterAdd
 from ....ops.sorting import ScatterElements
-from ...backend import Kernel
+from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible
 from ..loops.gathers import Indexed, check_index, first_index, gathering, has_indices

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....ir.node import Node
 from ....ops.searching import SearchSorted
-from ...backend import Kernel
+from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible
 from . import library

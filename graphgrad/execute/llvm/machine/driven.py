@@ -47,7 +47,7 @@ def compiled_loop(
     driven: what runs it otherwise. there: whether what it makes has its places. packs: whether
     matrices that stay the same may be packed, for speed, beside where they lie.
     """
-    plans: list[Plan] = [body.plan for body in bodies if hasattr(body, "plan")]
+    plans = [plan for body in bodies if not body.refines for plan in body.plans]
     if len(plans) < len(bodies):
         return f"it {UNKNOWN}"
     if not possible():
