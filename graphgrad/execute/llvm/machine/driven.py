@@ -20,7 +20,18 @@ from ..emit.call import possible
 from ..loops.launch import in_order
 from .inner_loops import ScanWithin, WhileWithin
 from .records import UNKNOWN, Cells, KernelOf, Records, Unfit
-from .stepping import COPY, FULL, MANY, SET, TEST, pointers, stepper
+from .stepping import FULL, MANY, pointers, stepper
+from .words import (
+    WORD,
+    CarryTurn,
+    CellPlace,
+    CopyRecord,
+    RowMove,
+    SetRecord,
+    TestRecord,
+    fields,
+    words,
+)
 
 FIRST = 256  # runs of the first block
 PAUSE = 0.02  # seconds of a block from which on the next one is no longer
@@ -88,7 +99,7 @@ def _inner(records: Records, at: int, step: Step, plans: Sequence[Plan]) -> None
         loop = _While(op, plans, records.kernel_of, cells)
         within = WhileWithin(op, loop, records)
     for cell, x in zip(loop.taken, inputs, strict=True):
-        records.record(SET, cell, x.cell, x.offset)
+        records.record(SetRecord(cell, x.place))
     within.write(step, at, inputs)
     if cells.size > LARGE:
         raise Unfit(BIG)
@@ -175,8 +186,8 @@ class _Loop:
 
     words   the records of a run
     before  those of what is done once, before the first
-    moves   (cell, bytes) of rows that move on
-    turns   see `stepping._turn`
+    moves   rows that move on
+    turns   carries
     spare   types of arrays that a run makes for itself
     """
 
@@ -188,8 +199,8 @@ class _Loop:
         self.cells = cells
         self.words: list[int] = []
         self.before: list[int] = []
-        self.moves: list[int] = []
-        self.turns: list[int] = []
+        self.moves: list[RowMove] = []
+        self.turns: list[CarryTurn] = []
 
     @property
     def size(self) -> int:
@@ -205,8 +216,8 @@ class _Loop:
         self._stop = self._code.ctypes.data + self._code.nbytes
         self._tables = (
             *(self.addresses.ctypes.data, self._code.ctypes.data, self._stop),
-            *(self._moves.ctypes.data, len(self._moves) // 2),
-            *(self._turns.ctypes.data, len(self._turns) // 4),
+            *(self._moves.ctypes.data, len(self._moves)),
+            *(self._turns.ctypes.data, len(self._turns)),
         )
         table, _, _, moves, _, turns, _ = self._tables
         begin = self._before.ctypes.data
@@ -253,10 +264,10 @@ class _Scan(_Loop):
         stacks = zip(self.taken[c : c + op.slices], program.inputs[c : c + op.slices], strict=True)
         rows = zip(self.left[c:], program.outputs[c:], strict=True)
         for cell, t in (*stacks, *rows):
-            self.moves += [cell, sign * _size(t.type)]
+            self.moves.append(RowMove(cell, sign * _size(t.type)))
         for i in range(c):
             step = sign * _size(program.inputs[i].type) if i in op.history else 0
-            self.turns += [self.taken[i], self.left[i], self.following[i], step]
+            self.turns.append(CarryTurn(self.taken[i], self.left[i], self.following[i], step))
         same = self.taken[c + op.slices :]
         made = Records(plan, cells, self.taken, same, self.left, kernel_of, _inner)
         self.words, self.before = made.words, made.before
@@ -304,7 +315,7 @@ class _Scan(_Loop):
         places = [(cell, at, 0) for at, cell in enumerate(self.taken)]
         for k, stride in enumerate(strides):
             places[c + k] = (self.taken[c + k], c + k, begin * stride)
-            self._moves[2 * k + 1] = -stride if op.reverse else stride
+            self._moves[k, fields(RowMove)["stride"]] = -stride if op.reverse else stride
         for at in range(c, len(self.left)):
             places.append((self.left[at], given + at, begin * _size(self.types[at])))
         kept = {i: given + at for at, i in enumerate(op.history, len(self.left))}
@@ -346,14 +357,15 @@ class _While(_Loop):
         same = self.taken[c:]
         asked = Records(test, cells, self.taken, same, [None], kernel_of, _inner)
         (holds,) = asked.results
-        self.words += [*asked.words, TEST, 4, holds.cell, holds.offset]
+        self.words += [*asked.words, *words(TestRecord(holds.place))]
         self.asked = len(self.words)
         for i, cell in zip(op.history, self.kept, strict=True):
             size = _size(body.program.inputs[i].type)
-            self.words += [COPY, 10, cell, 0, self.taken[i], 0, size, 1, 0, 0]
-            self.moves += [cell, size]
+            kept = CopyRecord(CellPlace(cell, 0), CellPlace(self.taken[i], 0), size, 1, 0, 0)
+            self.words += words(kept)
+            self.moves.append(RowMove(cell, size))
         for i in range(c):
-            self.turns += [self.taken[i], self.left[i], self.following[i], 0]
+            self.turns.append(CarryTurn(self.taken[i], self.left[i], self.following[i], 0))
         made = Records(body, cells, self.taken, same, self.left, kernel_of, _inner)
         self.words += made.words
         self.before = asked.before + made.before
@@ -395,7 +407,7 @@ class _While(_Loop):
     def _ended(self, trips: int) -> int:
         """trips, where the test is false behind the last run that may be."""
         table, code, _, moves, _, turns, _ = self._tables
-        stop = code + 8 * self.asked
+        stop = code + WORD * self.asked
         more = self._run_of(table, code, stop, moves, 0, turns, 0, 0, 1, -1)
         self.op.check_trips(bool(more), trips)
         return trips

@@ -17,7 +17,18 @@ from ....lower.alias import nbytes
 from ....lower.plan import Step
 from ....ops.control import Scan, While
 from .records import UNKNOWN, Cells, Located, Records, Unfit, plain
-from .stepping import FULL, LEFT, LIMIT, LOOP, REPEAT, ROW, SET
+from .stepping import FULL, LEFT
+from .words import (
+    CarryTurn,
+    CellPlace,
+    LimitRecord,
+    LoopRecord,
+    RepeatRecord,
+    RowMove,
+    RowRecord,
+    SetRecord,
+    words,
+)
 
 
 class Cellular(Protocol):
@@ -26,8 +37,8 @@ class Cellular(Protocol):
     cells: Cells
     words: list[int]
     before: list[int]
-    moves: list[int]
-    turns: list[int]
+    moves: list[RowMove]
+    turns: list[CarryTurn]
     taken: list[int]
     left: list[int]
     following: list[int]
@@ -60,7 +71,7 @@ class ScanWithin:
             raise Unfit(UNKNOWN)
 
     def _row(self, cell: int, x: Located, at: int) -> None:
-        self.records.record(SET, cell, x.cell, x.offset + at * x.strides[0])
+        self.records.record(SetRecord(cell, CellPlace(x.cell, x.offset + at * x.strides[0])))
 
     def _of_known_length(
         self, count: int, inputs: Sequence[Located], outputs: Sequence[Located]
@@ -80,13 +91,13 @@ class ScanWithin:
             if i not in kept:
                 spare = plain(records.cells.buffer(_size(final.type)), final.type)
                 one, two = (final, spare) if count % 2 else (spare, final)
-                records.record(SET, loop.left[i], one.cell, one.offset)
-                records.record(SET, loop.following[i], two.cell, two.offset)
+                records.record(SetRecord(loop.left[i], one.place))
+                records.record(SetRecord(loop.following[i], two.place))
                 continue
             self._row(loop.taken[i], kept[i], begin)
             records.copy(plain(loop.taken[i], final.type), inputs[i])
-            records.record(SET, loop.left[i], final.cell, final.offset)
-            records.record(SET, loop.following[i], final.cell, final.offset)
+            records.record(SetRecord(loop.left[i], final.place))
+            records.record(SetRecord(loop.following[i], final.place))
             if count > 1:
                 self._row(loop.left[i], kept[i], following)
         run(loop, records, _number(records.cells, count))
@@ -98,8 +109,7 @@ class ScanWithin:
         op, c, loop, records = self.op, self.op.carries, self.loop, self.records
         for cell, x in zip(loop.taken[c : c + op.slices], inputs[c:], strict=False):
             if op.reverse:
-                places = (x.cell, x.offset, count.cell, count.offset)
-                records.record(ROW, cell, *places, x.strides[0])
+                records.record(RowRecord(cell, x.place, count.place, x.strides[0]))
             else:
                 self._row(cell, x, 0)
         _two_places(loop, records, outputs)
@@ -125,19 +135,18 @@ class WhileWithin:
             stacks.append(stack)
             records.values[slot] = stack
         if most is not None:
-            loop.words[loop.asked : loop.asked] = [LIMIT, 4, most, LEFT]
+            loop.words[loop.asked : loop.asked] = words(LimitRecord(most, LEFT))
         elif stacks:
-            loop.words[loop.asked : loop.asked] = [LIMIT, 4, records.cells.rows, FULL]
+            loop.words[loop.asked : loop.asked] = words(LimitRecord(records.cells.rows, FULL))
         for cell, i, stack in zip(loop.kept, self.op.history, stacks, strict=True):
-            records.record(SET, cell, stack.cell, stack.offset)
+            records.record(SetRecord(cell, stack.place))
             if most is not None:
                 records.copy(plain(stack.cell, inputs[i].type), inputs[i])
         _two_places(loop, records, carries)
         run(loop, records, _number(records.cells, -1), done)
         _carried_on(loop, records, carries)
         for stack in stacks if most is not None else ():
-            places = (stack.cell, stack.offset, done.cell, done.offset)
-            records.record(REPEAT, *places, stack.strides[0], most or 0)
+            records.record(RepeatRecord(stack.place, done.place, stack.strides[0], most or 0))
 
     def _rows(self, type: TensorType, done: Located) -> Located:
         """Room for what the runs take."""
@@ -160,18 +169,16 @@ def run(loop: Cellular, records: Records, count: Located, done: Located | None =
     cells.held += arrays
     records.words += loop.before
     code, moves, turns = (int(x.ctypes.data) for x in arrays)
-    counts = len(loop.moves) // 2, len(loop.turns) // 4
-    records.record(
-        *(LOOP, code, code + arrays[0].nbytes, moves, counts[0], turns, counts[1]),
-        *(count.cell, count.offset, done.cell, done.offset),
-    )
+    tables = (moves, len(loop.moves), turns, len(loop.turns))
+    stop = code + arrays[0].nbytes
+    records.record(LoopRecord(code, stop, *tables, count.place, done.place))
 
 
 def _two_places(loop: Cellular, records: Records, carries: Sequence[Located]) -> None:
     """For each carry, which change places as often as a run knows."""
     for left, following, x in zip(loop.left, loop.following, carries, strict=False):
         for cell in (left, following):
-            records.record(SET, cell, records.cells.buffer(_size(x.type)), 0)
+            records.record(SetRecord(cell, CellPlace(records.cells.buffer(_size(x.type)), 0)))
 
 
 def _carried_on(loop: Cellular, records: Records, carries: Sequence[Located]) -> None:

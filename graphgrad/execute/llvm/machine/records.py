@@ -25,7 +25,21 @@ from ...run.arena import fixed_arrays
 from ..kernels import library
 from ..kernels.gemm import PACKED
 from ..loops.groups import Kernel
-from .stepping import BRANCH, CHECK, COPY, GROUP, PACK, PRODUCT, SET
+from .words import (
+    BranchRecord,
+    CellPlace,
+    CheckRecord,
+    CopyRecord,
+    FrameEntry,
+    GroupRecord,
+    Matrix,
+    PackRecord,
+    ProductRecord,
+    RowMatrix,
+    SetRecord,
+    record_length,
+    words,
+)
 
 STACKED = 16  # products of one step; of more, or larger ones, what calls them costs little
 COPIES = 64  # records of one copy
@@ -60,6 +74,11 @@ class Located(NamedTuple):
     strides: tuple[int, ...]
     type: TensorType
     rows: Located | None = None
+
+    @property
+    def place(self) -> CellPlace:
+        """Where it begins."""
+        return CellPlace(self.cell, self.offset)
 
     @property
     def plain(self) -> bool:
@@ -262,19 +281,19 @@ class Records:
             self._branch(plan, [given[i] for i in reads], wanted)
             for plan, reads in zip(plans, op.reads, strict=True)
         )
-        end = [BRANCH, 6, holds.cell, holds.offset, 6 + len(other), 6 + len(other)]
-        self.record(BRANCH, holds.cell, holds.offset, 6, 6 + len(then) + len(end))
+        here = record_length(BranchRecord)
+        behind = here + len(other)
+        end = words(BranchRecord(holds.place, behind, behind))
+        self.record(BranchRecord(holds.place, here, here + len(then) + len(end)))
         self.words += [*then, *end, *other]
 
     def _branch(self, plan: Plan, given: Sequence[Located], wanted: Sequence[int]) -> list[int]:
         """The words that run a body on what lies there."""
         cells = [self.cells.open() for _ in given]
-        words = []
-        for cell, x in zip(cells, given, strict=True):
-            words += [SET, 5, cell, x.cell, x.offset]
-        return (
-            words + Records(plan, self.cells, cells, (), wanted, self.kernel_of, self.inner).words
-        )
+        pairs = zip(cells, given, strict=True)
+        begin = [word for cell, x in pairs for word in words(SetRecord(cell, x.place))]
+        body = Records(plan, self.cells, cells, (), wanted, self.kernel_of, self.inner)
+        return begin + body.words
 
     def _look(self, step: Step, inputs: Sequence[Located]) -> None:
         """A view is an offset and strides; those that depend on numbers do not fit."""
@@ -302,16 +321,16 @@ class Records:
         moving = []
         for at, x in enumerate(arrays):
             if x.cell in self.moving:
-                moving += [at, x.cell, x.offset]
+                moving.append(FrameEntry(at, x.cell, x.offset))
             else:
                 places[at] = self.cells.addresses[x.cell] + x.offset
         partial, workspace = self.cells.space(shared.scratch), self.cells.space(shared.workspace)
         rows, end, *fits = (code.address(name) for name in shared.plain)
         self.cells.held.append(code)
-        many = len(moving) // 3
+        arrays_there = tuple(moving)
         for check in fits:
-            self.record(CHECK, check, frame, many, *moving)
-        self.record(GROUP, rows, end, shared.rows, partial, workspace, frame, many, *moving)
+            self.record(CheckRecord(check, frame, arrays_there))
+        self.record(GroupRecord(rows, end, shared.rows, partial, workspace, frame, arrays_there))
 
     def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
         op: Any = node.op
@@ -330,31 +349,25 @@ class Records:
         gemm = library.gemm_address(c.type.dtype)
         for place in product(*map(range, stack)):
             at = [_within(x, place) for x in (a, b, c)]
-            second = b.cell, at[1], *ends[1]
-            self.record(
-                PRODUCT,
-                gemm,
-                *(a.cell, at[0], *ends[0]),
-                *(self._packed(c.type.dtype, second, cols, depth) or second),
-                *(c.cell, at[2], c.strides[-2]),
-                *(rows, cols, depth),
-            )
+            first = Matrix(a.cell, at[0], *ends[0])
+            second = Matrix(b.cell, at[1], *ends[1])
+            second = self._packed(c.type.dtype, second, cols, depth) or second
+            to = RowMatrix(c.cell, at[2], c.strides[-2])
+            self.record(ProductRecord(gemm, first, second, to, rows, cols, depth))
 
-    def _packed(
-        self, dtype: DType, second: tuple[int, ...], cols: int, depth: int
-    ) -> tuple[int, ...] | None:
+    def _packed(self, dtype: DType, second: Matrix, cols: int, depth: int) -> Matrix | None:
         """A matrix that is the same in each run, packed before the first; None where it is not."""
-        if second[0] not in self._same:
+        if second.cell not in self._same:
             return None
-        key = *second, cols, depth
+        key = second, cols, depth
         if key not in self._packs:
             size = library.packed_bytes(dtype, depth, cols)
             if not self.cells.packs or self.cells.packed + size > SLABS:
                 return None
             slab = self._packs[key] = self.cells.slab(size)
             pack = library.gemm_address(dtype, "pack")
-            self.before += [PACK, 10, pack, *map(int, second), slab, cols, depth]
-        return self._packs[key], 0, 0, PACKED
+            self.before += words(PackRecord(pack, second, slab, cols, depth))
+        return Matrix(self._packs[key], 0, 0, PACKED)
 
     def _concat(self, node: Node, parts: Sequence[Located], out: Located) -> None:
         op: Any = node.op
@@ -383,12 +396,13 @@ class Records:
             raise Unfit("is copied in many small pieces")
         for place in product(*[range(n) for n, _, _ in axes]):
             ats = [sum(i * a[k] for i, a in zip(place, axes, strict=True)) for k in (1, 2)]
-            places = (to.cell, to.offset + ats[0], x.cell, x.offset + ats[1])
-            self.record(COPY, *places, size, count, *steps)
+            target = CellPlace(to.cell, to.offset + ats[0])
+            source = CellPlace(x.cell, x.offset + ats[1])
+            self.record(CopyRecord(target, source, size, count, *steps))
 
-    def record(self, kind: int, *words: int) -> None:
+    def record(self, record: NamedTuple) -> None:
         """Note what is done next."""
-        self.words += [kind, len(words) + 2, *map(int, words)]
+        self.words += words(record)
 
 
 def _said(node: Node, why: str) -> str:

@@ -1,31 +1,6 @@
 """One compiled function that runs the steps of any loop: a table says what to call, and on what.
 
-Cells hold addresses: of what runs take and make, and of the arena. Between two runs the cells of
-rows move on, and those of carries change places, so nothing is copied. For each step there is a
-record of words of 8 bytes, its kind and its length first:
-
-    GROUP    rows, end, how many rows, partial results, workspace, frame, how many arrays,
-             then for each array its place in the frame, its cell and an offset
-    PRODUCT  gemm, cell, offset and two strides of A, the same of B, cell, offset and a stride of C,
-             rows, columns, depth
-    COPY     cell and offset of the target, the same of the source, bytes, how often, and how many
-             bytes further on each time, in the target and in the source
-    CHECK    a function of a frame, the frame, and its arrays as in GROUP; where it says no, the
-             loop is left
-    TEST     cell and offset of a bool; where it is false, the loop ends
-    BRANCH   cell and offset of a bool, and how many words further on it goes on where that is true,
-             and where it is false
-    LIMIT    a number of runs, and a result: what is not one of so many leaves the loop with it
-    SET      a cell, and the cell and offset of the address that it gets
-    PACK     pack, cell, offset and two strides of a matrix, the cell of where it goes, columns,
-             depth; before the first run
-    ROW      a cell, cell and offset of an address, cell and offset of a number of rows, bytes of a
-             row: it gets the address of the last one
-    REPEAT   cell and offset of rows, cell and offset of how many there are, bytes of a row, and how
-             many there may be: the last one is repeated; the first is there in any case
-    LOOP     a loop in the loop: its records and their end, its moves and turns with their counts,
-             cell and offset of how many runs there are, -1 for as many as it takes; cell and offset
-             of where their number goes
+The records and what their words mean are in `words`.
 
 A loop that is left gives LEFT or FULL, and the loops around it do the same.
 A step of a few numbers takes some 10 ns: it is read, not compiled.
@@ -44,12 +19,29 @@ from ..emit.arrays import built_in as built_in_text
 from ..emit.call import built_in
 from ..emit.jit import Loaded, loaded
 from ..emit.text import Text, function
-
-KINDS = (
-    *("group", "product", "copy", "test", "set", "loop", "pack"),
-    *("check", "branch", "limit", "row", "repeat"),
+from .words import (
+    HEAD,
+    KINDS,
+    WORD,
+    BranchRecord,
+    CarryTurn,
+    CheckRecord,
+    CopyRecord,
+    GroupRecord,
+    LimitRecord,
+    LoopRecord,
+    PackRecord,
+    ProductRecord,
+    RepeatRecord,
+    RowMove,
+    RowRecord,
+    SetRecord,
+    TestRecord,
+    entry,
+    fields,
+    width,
 )
-GROUP, PRODUCT, COPY, TEST, SET, LOOP, PACK, CHECK, BRANCH, LIMIT, ROW, REPEAT = range(12)
+
 LEFT, FULL = -1, -2
 """An index was out of range, or there were too many runs; there was no room for what is kept."""
 MANY = 1 << 62  # runs: as many as it takes
@@ -57,8 +49,8 @@ TAKES = (
     "ptr %cells, ptr %code, ptr %stop, ptr %moves, i64 %moving, ptr %turns, i64 %turning, "
     "i64 %begin, i64 %end, i64 %last"
 )
-"""moves: (cell, bytes) of rows; turns: (cell taken, cell written, cell of the next, bytes) of
-carries, see `_turn`; begin, end: runs by number; last: how many runs there are in all."""
+"""moves, turns: of rows (`RowMove`) and of carries (`CarryTurn`); begin, end: runs by number; last:
+how many runs there are in all."""
 
 DECLARATIONS = (
     "declare ptr @memcpy(ptr, ptr, i64)",
@@ -106,26 +98,28 @@ def _text() -> str:
     t.do("%done = icmp eq ptr %at, %stop")
     t.do("br i1 %done, label %finished, label %record")
     t.label("record")
-    kind, size = _word(t, "%at", 0), _word(t, "%at", 1)
-    labels = " ".join(f"i64 {at}, label %{name}" for at, name in enumerate(KINDS))
-    t.do(f"switch i64 {kind}, label %group [{labels}]")
-    for label, write in SIMPLE.items():
-        t.label(label)
-        write(t)
+    number, size = _word(t, "%at", 0), _word(t, "%at", 1)
+    labels = " ".join(f"i64 {at}, label %{_label(kind)}" for at, kind in enumerate(KINDS))
+    t.do(f"switch i64 {number}, label %group [{labels}]")
+    for kind, write in SIMPLE.items():
+        t.label(_label(kind))
+        write(_Record(t, kind))
         t.do("br label %stepped")
     t.label("loop")
-    runs = _loop(t)
+    runs = _loop(_Record(t, LoopRecord))
     t.do(f"br i1 {t(f'icmp slt i64 {runs}, 0')}, label %gone, label %stepped")
     t.label("test")
-    t.do(f"br i1 {_holds(t, 2)}, label %stepped, label %ended")
+    t.do(f"br i1 {_Record(t, TestRecord).holds()}, label %stepped, label %ended")
     t.label("check")
-    t.do(f"br i1 {_check(t)}, label %stepped, label %left")
+    t.do(f"br i1 {_check(_Record(t, CheckRecord))}, label %stepped, label %left")
     t.label("limit")
-    few = t(f"icmp slt i64 %run, {_word(t, '%at', 2)}")
+    limit = _Record(t, LimitRecord)
+    few = t(f"icmp slt i64 %run, {limit.word('runs')}")
     t.do(f"br i1 {few}, label %stepped, label %full")
     t.label("branch")
-    words = t.chosen(_holds(t, 2), "i64", _word(t, "%at", 4), _word(t, "%at", 5))
-    t.do(f"%at.far = getelementptr i64, ptr %at, i64 {words}")
+    branch = _Record(t, BranchRecord)
+    further = t.chosen(branch.holds(), "i64", branch.word("if_true"), branch.word("if_false"))
+    t.do(f"%at.far = getelementptr i64, ptr %at, i64 {further}")
     t.do("br label %step")
     t.label("stepped")
     t.do(f"%at.next = getelementptr i64, ptr %at, i64 {size}")
@@ -137,7 +131,7 @@ def _text() -> str:
     t.label("left")
     t.do(f"ret i64 {LEFT}")
     t.label("full")
-    t.do(f"ret i64 {_word(t, '%at', 3)}")
+    t.do(f"ret i64 {limit.word('result')}")
     t.label("finished")
     t.do("%run.next = add i64 %run, 1")
     t.loop(0, "%moving", 1, lambda i: _move(t, i))
@@ -162,12 +156,13 @@ def _pointers() -> str:
     return built_in_text("pointers", t, out.object)
 
 
+def _label(kind: type) -> str:
+    """The label of the records of a kind: `group` of GroupRecord."""
+    return kind.__name__.removesuffix("Record").lower()
+
+
 def _word(t: Text, base: str, place: int) -> str:
-    return t.load("i64", t.at(base, 8 * place))
-
-
-def _pointer(t: Text, base: str, place: int) -> str:
-    return t.load("ptr", t.at(base, 8 * place))
+    return t.load("i64", t.at(base, WORD * place))
 
 
 def _address(t: Text, cell: str) -> str:
@@ -175,148 +170,180 @@ def _address(t: Text, cell: str) -> str:
     return t(f"getelementptr ptr, ptr %cells, i64 {cell}")
 
 
-def _cell(t: Text, place: int) -> str:
-    """What is at an offset behind the address in a cell; both are words of the record."""
-    base = t.load("ptr", _address(t, _word(t, "%at", place)))
-    return t.at(base, _word(t, "%at", place + 1))
+class _Record:
+    """The fields of the record at %at, or of a tuple without a head at another address."""
+
+    def __init__(self, t: Text, kind: type, base: str = "%at", head: int = HEAD) -> None:
+        self.t, self.kind, self.base, self.head = t, kind, base, head
+
+    def _place(self, field: str) -> int:
+        return self.head + fields(self.kind)[field]
+
+    def word(self, field: str) -> str:
+        """A number."""
+        return _word(self.t, self.base, self._place(field))
+
+    def pointer(self, field: str) -> str:
+        """An address."""
+        return self.t.load("ptr", self.t.at(self.base, WORD * self._place(field)))
+
+    def cell(self, field: str) -> str:
+        """Where the address in a cell is."""
+        return _address(self.t, self.word(field))
+
+    def place(self, field: str) -> str:
+        """What is at a place, or where a matrix begins."""
+        base = self.t.load("ptr", self.cell(f"{field}.cell"))
+        return self.t.at(base, self.word(f"{field}.offset"))
+
+    def number(self, field: str) -> str:
+        """The number at a place."""
+        return self.t.load("i64", self.place(field))
+
+    def holds(self) -> str:
+        """Whether the bool at `holds` is true."""
+        return self.t(f"icmp ne i8 {self.t.load('i8', self.place('holds'))}, 0")
+
+    def fill(self, frame: str) -> None:
+        """Put the addresses of the arrays, which follow their number, into a frame."""
+        t, first = self.t, self._place("arrays") + 1
+        kind = entry(self.kind, "arrays")
+
+        def one(i: str) -> None:
+            row = t.at(self.base, t.add(t.mul(i, WORD * width(kind)), WORD * first))
+            array = _Record(t, kind, row, 0)
+            base = t.load("ptr", array.cell("cell"))
+            where = t(f"getelementptr ptr, ptr {frame}, i64 {array.word('slot')}")
+            t.do(f"store ptr {t.at(base, array.word('offset'))}, ptr {where}")
+
+        t.loop(0, self.word("arrays"), 1, one)
 
 
-def _holds(t: Text, place: int) -> str:
-    """Whether a bool is true."""
-    return t(f"icmp ne i8 {t.load('i8', _cell(t, place))}, 0")
-
-
-def _number(t: Text, place: int) -> str:
-    return t.load("i64", _cell(t, place))
-
-
-def _fill(t: Text, frame: str, place: int) -> None:
-    """Put the addresses of arrays into a frame; how many is a word of the record, they follow."""
-
-    def one(i: str) -> None:
-        row = t.at("%at", t.add(t.mul(i, 24), 8 * place + 8))
-        base = t.load("ptr", _address(t, _word(t, row, 1)))
-        where = t(f"getelementptr ptr, ptr {frame}, i64 {_word(t, row, 0)}")
-        t.do(f"store ptr {t.at(base, _word(t, row, 2))}, ptr {where}")
-
-    t.loop(0, _word(t, "%at", place), 1, one)
-
-
-def _group(t: Text) -> None:
-    rows, ends, partial, workspace, frame = (_pointer(t, "%at", i) for i in (2, 3, 5, 6, 7))
-    _fill(t, frame, 8)
-    given = f"ptr {frame}, i64 0, i64 {_word(t, '%at', 4)}, ptr {partial}, ptr {workspace}"
+def _group(r: _Record) -> None:
+    t = r.t
+    rows, ends, partials, workspace, frame = (
+        r.pointer(field) for field in ("rows", "ends", "partials", "workspace", "frame")
+    )
+    r.fill(frame)
+    given = f"ptr {frame}, i64 0, i64 {r.word('row_count')}, ptr {partials}, ptr {workspace}"
     t.do(f"call void {rows}({given})")
-    t.do(f"call void {ends}(ptr {frame}, ptr {partial})")
+    t.do(f"call void {ends}(ptr {frame}, ptr {partials})")
 
 
-def _check(t: Text) -> str:
+def _check(r: _Record) -> str:
     """Whether the indices are in range."""
-    fits, frame = _pointer(t, "%at", 2), _pointer(t, "%at", 3)
-    _fill(t, frame, 4)
-    return t(f"call i1 {fits}(ptr {frame})")
+    fits, frame = r.pointer("fits"), r.pointer("frame")
+    r.fill(frame)
+    return r.t(f"call i1 {fits}(ptr {frame})")
 
 
-def _product(t: Text) -> None:
-    gemm = _pointer(t, "%at", 2)
-    a, b, c = (_cell(t, place) for place in (3, 7, 11))
-    words = {i: _word(t, "%at", i) for i in (5, 6, 9, 10, 13, 14, 15, 16)}
-    t.do(
-        f"call void {gemm}(ptr {a}, i64 {words[5]}, i64 {words[6]}, ptr {b}, i64 {words[9]}, "
-        f"i64 {words[10]}, ptr {c}, i64 {words[13]}, i64 {words[14]}, i64 {words[15]}, "
-        f"i64 {words[16]})"
+def _product(r: _Record) -> None:
+    gemm = r.pointer("gemm")
+    a, b, c = (r.place(matrix) for matrix in "abc")
+    ends = [r.word(f"{m}.{end}_stride") for m in "ab" for end in ("row", "column")]
+    to, rows, columns, depth = (r.word(f) for f in ("c.row_stride", "rows", "columns", "depth"))
+    r.t.do(
+        f"call void {gemm}(ptr {a}, i64 {ends[0]}, i64 {ends[1]}, ptr {b}, i64 {ends[2]}, "
+        f"i64 {ends[3]}, ptr {c}, i64 {to}, i64 {rows}, i64 {columns}, i64 {depth})"
     )
 
 
-def _pack(t: Text) -> None:
-    pack, b = _pointer(t, "%at", 2), _cell(t, 3)
-    to = t.load("ptr", _address(t, _word(t, "%at", 7)))
-    near, far, cols, depth = (_word(t, "%at", i) for i in (5, 6, 8, 9))
-    given = f"ptr {b}, i64 {near}, i64 {far}, ptr {to}, i64 {cols}, i64 {depth}"
+def _pack(r: _Record) -> None:
+    t, pack, b = r.t, r.pointer("pack"), r.place("matrix")
+    to = t.load("ptr", r.cell("slab"))
+    near, far = r.word("matrix.row_stride"), r.word("matrix.column_stride")
+    columns, depth = r.word("columns"), r.word("depth")
+    given = f"ptr {b}, i64 {near}, i64 {far}, ptr {to}, i64 {columns}, i64 {depth}"
     t.do(f"call void {pack}({given})")
 
 
-def _copy(t: Text) -> None:
-    to, what = _cell(t, 2), _cell(t, 4)
-    size, count, down, on = (_word(t, "%at", i) for i in (6, 7, 8, 9))
+def _copy(r: _Record) -> None:
+    t, to, source = r.t, r.place("target"), r.place("source")
+    size, count, down, on = (
+        r.word(field) for field in ("size", "times", "target_stride", "source_stride")
+    )
 
     def one(i: str) -> None:
-        target, source = t.at(to, t.mul(i, down)), t.at(what, t.mul(i, on))
-        t(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
+        target, x = t.at(to, t.mul(i, down)), t.at(source, t.mul(i, on))
+        t(f"call ptr @memcpy(ptr {target}, ptr {x}, i64 {size})")
 
     t.loop(0, count, 1, one)
 
 
-def _set(t: Text) -> None:
-    t.do(f"store ptr {_cell(t, 3)}, ptr {_address(t, _word(t, '%at', 2))}")
+def _set(r: _Record) -> None:
+    r.t.do(f"store ptr {r.place('place')}, ptr {r.cell('cell')}")
 
 
-def _last_row(t: Text) -> None:
-    before = t.mul(t.sub(_number(t, 5), 1), _word(t, "%at", 7))
-    t.do(f"store ptr {t.at(_cell(t, 3), before)}, ptr {_address(t, _word(t, '%at', 2))}")
+def _last_row(r: _Record) -> None:
+    t = r.t
+    before = t.mul(t.sub(r.number("row_count"), 1), r.word("stride"))
+    t.do(f"store ptr {t.at(r.place('rows'), before)}, ptr {r.cell('cell')}")
 
 
-def _repeat(t: Text) -> None:
-    rows, count, size = _cell(t, 2), _number(t, 4), _word(t, "%at", 6)
+def _repeat(r: _Record) -> None:
+    t = r.t
+    rows, count, size = r.place("rows"), r.number("row_count"), r.word("stride")
     begin = t(f"call i64 @llvm.smax.i64(i64 {count}, i64 1)")
     last = t.at(rows, t.mul(t.sub(begin, 1), size))
 
     def one(i: str) -> None:
         t(f"call ptr @memcpy(ptr {t.at(rows, t.mul(i, size))}, ptr {last}, i64 {size})")
 
-    t.loop(begin, _word(t, "%at", 7), 1, one)
+    t.loop(begin, r.word("most"), 1, one)
 
 
-def _loop(t: Text) -> str:
+def _loop(r: _Record) -> str:
     """How many runs there were; less than 0 where it was left."""
-    code, stop, moves, turns = (_pointer(t, "%at", place) for place in (2, 3, 4, 6))
-    moving, turning, last = _word(t, "%at", 5), _word(t, "%at", 7), _number(t, 8)
+    t = r.t
+    code, stop, moves, turns = (r.pointer(field) for field in ("code", "stop", "moves", "turns"))
+    moving, turning, last = r.word("move_count"), r.word("turn_count"), r.number("trips")
     most = t.chosen(t(f"icmp slt i64 {last}, 0"), "i64", MANY, last)
     runs = t(
         f"call i64 @steps(ptr %cells, ptr {code}, ptr {stop}, ptr {moves}, i64 {moving}, "
         f"ptr {turns}, i64 {turning}, i64 0, i64 {most}, i64 {last})"
     )
-    t.do(f"store i64 {runs}, ptr {_cell(t, 10)}")
+    t.do(f"store i64 {runs}, ptr {r.place('done')}")
     return runs
 
 
-SIMPLE = {
-    "group": _group,
-    "product": _product,
-    "copy": _copy,
-    "set": _set,
-    "pack": _pack,
-    "row": _last_row,
-    "repeat": _repeat,
+SIMPLE: dict[type, Callable[[_Record], None]] = {
+    GroupRecord: _group,
+    ProductRecord: _product,
+    CopyRecord: _copy,
+    SetRecord: _set,
+    PackRecord: _pack,
+    RowRecord: _last_row,
+    RepeatRecord: _repeat,
 }
-"""What writes the records after which the next one follows."""
+"""What writes the code of the records after which the next one follows."""
+
+
+def _row_of(t: Text, table: str, kind: type, i: str) -> _Record:
+    """The i-th tuple of a table."""
+    return _Record(t, kind, t.at(table, t.mul(i, WORD * width(kind))), 0)
 
 
 def _move(t: Text, i: str) -> None:
     """The cell of a row moves on to the next."""
-    row = t.at("%moves", t.mul(i, 16))
-    where = _address(t, _word(t, row, 0))
-    t.do(f"store ptr {t.at(t.load('ptr', where), _word(t, row, 1))}, ptr {where}")
+    move = _row_of(t, "%moves", RowMove, i)
+    where = move.cell("cell")
+    t.do(f"store ptr {t.at(t.load('ptr', where), move.word('stride'))}, ptr {where}")
 
 
 def _turn(t: Text, i: str) -> None:
-    """What was written is taken next.
-
-    Where bytes are not 0, what is taken is kept in rows: the next row is written then, and by the
-    last run what the cell of the next holds. Else two arrays change places.
-    """
-    turn = t.at("%turns", t.mul(i, 32))
-    taken, written, following = (_address(t, _word(t, turn, k)) for k in range(3))
-    step = _word(t, turn, 3)
+    """What was written is taken next."""
+    turn = _row_of(t, "%turns", CarryTurn, i)
+    taken, written, following = (turn.cell(cell) for cell in ("taken", "written", "following"))
+    stride = turn.word("stride")
     now, after = t.load("ptr", written), t.load("ptr", following)
     t.do(f"store ptr {now}, ptr {taken}")
 
     def kept() -> None:
         final = t(f"icmp eq i64 {t.add('%run.next', 1)}, %last")
-        t.do(f"store ptr {t.chosen(final, 'ptr', after, t.at(now, step))}, ptr {written}")
+        t.do(f"store ptr {t.chosen(final, 'ptr', after, t.at(now, stride))}, ptr {written}")
 
     def turned() -> None:
         t.do(f"store ptr {after}, ptr {written}")
         t.do(f"store ptr {now}, ptr {following}")
 
-    t.when(t(f"icmp ne i64 {step}, 0"), kept, turned)
+    t.when(t(f"icmp ne i64 {stride}, 0"), kept, turned)
