@@ -96,10 +96,10 @@ def test_children_differentiate_though_a_thread_of_the_parent_was_differentiatin
 
 HELD = """
 import graphgrad as gg
-from graphgrad.ir import node
+from graphgrad.ir import state
 from graphgrad.regions import boundary, rules
 
-held = [boundary.LOCK, rules._lock, node._lock]
+held = [boundary.LOCK, rules._lock, state._lock]
 try:
     from graphgrad.execute.llvm.emit.jit import COMPILING
     held.append(COMPILING)

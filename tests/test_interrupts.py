@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir import node as records
+from graphgrad.ir import state as states
 from graphgrad.ir.context import CONTEXT, Scope
 from graphgrad.ir.verify import verify_graph
 from graphgrad.regions import boundary, rules
@@ -586,7 +586,7 @@ def check_at(case: Case, interrupt: Callable[..., bool], fine: list[Any]) -> Non
 
 
 def free_locks(graph: gg.Graph) -> None:
-    locks = [boundary.LOCK, rules._lock, records._lock, graph.state.turn.lock]
+    locks = [boundary.LOCK, rules._lock, states._lock, graph.state.turn.lock]
 
     def take():
         for i, lock in enumerate(locks):
