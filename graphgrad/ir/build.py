@@ -190,14 +190,14 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
 
 
 def check_op_of_tensors(
-    op: Any, inputs: Sequence[Any], instead: str = "as_tensor makes one of it."
+    op: Any, inputs: Sequence[Any], instead: str = "; as_tensor makes one of it"
 ) -> None:
     """TypeError where a node would be built of a class, or on what is no tensor."""
     if not isinstance(op, Op):
         raise TypeError(f"a node is of an op with its attributes, as Tanh(), got {op!r}")
     for t in inputs:
         if not isinstance(t, Tensor):
-            raise TypeError(f"{op!r} is applied to tensors, got {t!r}. {instead}")
+            raise TypeError(f"{op!r} is applied to tensors, got {t!r}{instead}")
 
 
 def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:

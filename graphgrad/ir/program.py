@@ -228,7 +228,7 @@ def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
     try:
         types = op.infer(*[t.type for t in inputs])
     except (AttributeError, TypeError):
-        check_op_of_tensors(op, inputs, WRITE)
+        check_op_of_tensors(op, inputs, f".\n{WRITE}")
         raise
     new.outputs = tuple([Tensor(new, i, t) for i, t in enumerate(types)])
     return new
