@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from .collector import having
-from .context import CONTEXT, Context, Within, stamps_on
+from .context import CONTEXT, Context, NoGraph, Within, stamps_on
 from .errors import GraphError, RegionError, ScopeError
 from .graph import Graph, current
-from .node import Node, RuleCall, Tensor, check_given_name
+from .node import NUMBERS, Node, RuleCall, Tensor, check_given_name
 from .op import Op, Types
 from .position import RULE_CALLERS, _library, caller, is_library, show
 from .residual import settle
@@ -49,7 +49,7 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
                 break
         known = op._types
     except AttributeError:
-        _check_op_of_tensors(op, inputs)
+        check_op_of_tensors(op, inputs)
         raise
     if context.origin is not None and graph.regions:
         inputs = settle(context, inputs)
@@ -124,18 +124,24 @@ def check_open(scope: Any) -> None:
 
 
 def without_graph(instead: str, f: Callable[..., R], *args: Any) -> R:
-    """f(*args), where a node that is built is a GraphError, which says what to write instead."""
-    context = current().copy()
-    context.ended = instead
+    """f(*args), where a node that is built is a GraphError, which says what to write instead.
+
+    Graphs that are made meanwhile are built in as ever.
+    """
+    context = current()
+    if isinstance(context.ended, NoGraph):
+        return f(*args)
+    context = context.copy()
+    context.ended = NoGraph(instead, next(NUMBERS))
     return having(CONTEXT, context, f, *args)
 
 
 def outlived(scope: Any) -> GraphError | ScopeError:
     """The error for a node that would be built in a block which was left, or without a graph."""
-    if isinstance(scope, str):
+    if isinstance(scope, NoGraph):
         return GraphError(
             f"a node is built at {show(caller())} where no graph is current: programs are closed, "
-            f"and this node would go to the user's graph.\n{scope}"
+            f"and this node would go to the user's graph.\n{scope.instead}"
         )
     return ScopeError(
         f"a node is built at {show(caller())} in {scope!r}, whose block was left already: a task "
@@ -183,13 +189,15 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
     return types
 
 
-def _check_op_of_tensors(op: Any, inputs: Sequence[Any]) -> None:
+def check_op_of_tensors(
+    op: Any, inputs: Sequence[Any], instead: str = "; as_tensor makes one of it"
+) -> None:
     """TypeError where a node would be built of a class, or on what is no tensor."""
     if not isinstance(op, Op):
         raise TypeError(f"a node is of an op with its attributes, as Tanh(), got {op!r}")
     for t in inputs:
         if not isinstance(t, Tensor):
-            raise TypeError(f"{op!r} is applied to tensors, got {t!r}; as_tensor makes one of it")
+            raise TypeError(f"{op!r} is applied to tensors, got {t!r}{instead}")
 
 
 def called_with(op: Op, inputs: tuple[Tensor, ...]) -> str:

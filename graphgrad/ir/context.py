@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .collector import undisturbed
 from .errors import ScopeError
@@ -50,6 +50,17 @@ class Unasked:
 UNASKED = Unasked()
 
 
+class NoGraph(NamedTuple):
+    """Said where no graph is current: nothing may be built, but in graphs that are made there.
+
+    instead  what to write instead
+    number   that of the first graph that is made there
+    """
+
+    instead: str
+    number: int
+
+
 class Context:
     """What every node built now takes on.
 
@@ -61,8 +72,8 @@ class Context:
     scope    name scope, with its trailing slash
     left     the record of the graph that was left for this one; what was open there is found again
     inner    the scopes opened in this record that are still open; None: nobody will ask
-    ended    the scope acting here that was left, or what is said of building here: nothing may be
-             built; None: all are open
+    ended    the scope acting here that was left, or NoGraph: nothing may be built; None: all are
+             open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     question what is asked for here: a running gradients() call, or UNASKED
     around   the record that was current when a scope made this one so
@@ -92,7 +103,7 @@ class Context:
         self.scope = ""
         self.left: Context | None = None
         self.inner: set[Scope] | None = None
-        self.ended: Scope | str | None = None
+        self.ended: Scope | NoGraph | None = None
         self.origin: Node | RuleCall | None = None
         self.question: Unasked = UNASKED
         self.around: Context | None = None

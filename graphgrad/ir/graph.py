@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from .collector import undisturbed
-from .context import CONTEXT, Context, Scope, stamps_on
+from .context import CONTEXT, Context, NoGraph, Scope, stamps_on
 from .errors import ScopeError
 from .ieee import SETTING
 from .keywords import note_keyword
@@ -95,7 +95,10 @@ def entering(graph: Graph, implicit: bool = False) -> Context:
     """
     around = current()
     found: Context | None = around
+    closed: NoGraph | None = None
     while found is not None and found.graph is not graph:
+        if isinstance(found.ended, NoGraph):
+            closed = found.ended
         found = found.left
     context = around.copy()
     context.graph, context.implicit, context.ended = graph, implicit, None
@@ -106,6 +109,8 @@ def entering(graph: Graph, implicit: bool = False) -> Context:
         context.region, context.origin, context.scope = found.region, found.origin, found.scope
         if not isinstance(found.ended, GraphScope):
             context.ended = found.ended
+    if closed is not None and graph.number < closed.number:
+        context.ended = closed
     if found is not around:
         context.left = around
         context.stamps = stamps_on(graph, context.maps, implicit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import count
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +236,8 @@ def new_node(
 
 
 UNNAMED = "graph"
+NUMBERS = count()
+"""Of graphs, in the order in which they are made."""
 """The name of a graph that nobody named."""
 
 STAMP = "stamped "
@@ -475,6 +478,7 @@ class Graph:
     maps     the op-type maps that were in force while nodes were built
     of_call  whether it is the trace of a rule: what one call builds, which stands for others
     scratch  whether it is there to be built anew: a trace, or one example of a batch
+    number   how many graphs were made before it
     scattered  regions that were marked afterwards: their readers may stand among their members
     scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
     used_in, left_to  tensor -> where it is read (regions.boundary)
@@ -500,6 +504,7 @@ class Graph:
         if name is not None:
             _check_name(name)
         self.name = name or UNNAMED
+        self.number = next(NUMBERS)
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
         self.maps: list[Any] = []

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from .build import check_op_of_tensors, without_graph
 from .node import Node, Tensor
 from .op import Op
 
 _new = Node.__new__
 Visit = Callable[[Node], tuple[Tensor, ...] | None]
+WRITE = (
+    "In a pass or a rewrite rule write number_of(node, value, dtype), filled(node, value, like) or "
+    "array_of(node, array) of graphgrad.extend for a constant, and beside(node, op, *inputs) or "
+    "instead(node, op, *inputs) for another op."
+)
+"""What stands for functions of tensors where a program is rebuilt."""
 
 
 class Program:
@@ -43,9 +50,12 @@ class Program:
         """The program with visit applied to every node, inputs first, in this order of nodes.
 
         visit returns the tensors that stand for the node's outputs from then on, made of what was
-        visited before, or None to keep it. Returns self, the very same object, when nothing
-        changed.
+        visited before, or None to keep it; no graph is current where it is called. Returns self,
+        the very same object, when nothing changed.
         """
+        return without_graph(WRITE, self._rebuilt, visit)
+
+    def _rebuilt(self, visit: Visit) -> Program:
         rebuilding = _Rebuilding(self)
         new, get = rebuilding.new, rebuilding.new.get
         keep, place = rebuilding.keep, rebuilding.place
@@ -215,6 +225,10 @@ def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
         else:
             new.outputs = tuple([Tensor(new, t.index, t.type) for t in node.outputs])
             return new
-    types = op.infer(*[t.type for t in inputs])
+    try:
+        types = op.infer(*[t.type for t in inputs])
+    except (AttributeError, TypeError):
+        check_op_of_tensors(op, inputs, f".\n{WRITE}")
+        raise
     new.outputs = tuple([Tensor(new, i, t) for i, t in enumerate(types)])
     return new

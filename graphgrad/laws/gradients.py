@@ -60,13 +60,10 @@ def differences(op: Op, arrays: Arrays, order: int = 1) -> None:
     active = [(x, dx) for x, dx in zip(wrt, dxs, strict=True) if dx is not None]
     for x, dx in active:
         require(dx.type is x.type, f"the gradient of {x.type!r} is {dx.type!r}")
-    directions = {x: drawn(rng, x) for x, _ in active}
+    directions = {x: drawn(rng, x) for x in wrt}
     f = compile(xs, [ys, [dx for _, dx in active]])
     moved = _central_difference(lambda *moved: f(*moved)[0], xs, arrays, directions)
     by_difference = paired(cotangents, moved)
-    if not active:
-        require(abs(by_difference) < 1e-7, f"no gradient, where differences are {by_difference}")
-        return
     by_rule = paired(f(*arrays)[1], [directions[x] for x, _ in active])
     equal(by_rule, by_difference, "the slope is {} by vjp and {} by differences", 2e-5, 2e-6)
 
@@ -94,6 +91,8 @@ def with_unknown_lengths(op: Op, arrays: Arrays) -> None:
     """Gradients built with unknown lengths are the same."""
     need_smooth(op, arrays)
     unknown = _summed_gradients(placed_unknown(op, arrays), arrays)
+    if not unknown:
+        raise NotTried("there is nothing to differentiate")
     for a, b in zip(_summed_gradients(placed(op, arrays), arrays), unknown, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 

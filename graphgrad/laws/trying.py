@@ -58,7 +58,9 @@ def home(node: Node) -> Graph:
 
 
 def placed_unknown(op: Op, arrays: Arrays) -> tuple[list[Tensor], Node]:
-    """The same, with no length known; NotTried where the op needs one."""
+    """The same, with no length known; NotTried where there is none, or the op needs one."""
+    if not any(a.ndim for a in arrays):
+        raise NotTried("no input has a length")
     with Graph():
         xs = [placeholder((None,) * a.ndim, a.dtype) for a in arrays]
         try:

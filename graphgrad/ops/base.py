@@ -336,7 +336,7 @@ def like(x: TensorLike, t: Tensor) -> Tensor:
 
 def whole(what: str, n: Any) -> int:
     """n as an int; TypeError, which says what it is, for floats, bools and all that is no int."""
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
+    if isinstance(n, bool | np.bool) or not hasattr(n, "__index__"):
         raise TypeError(f"{what} is an int, got {n!r}")
     return operator.index(n)
 

@@ -16,6 +16,7 @@ from ..ir.kinds import can_cast
 from ..ir.node import Tensor
 from ..ir.types import lengths
 from .base import as_dtype, as_tensor, cast, kind_of
+from .older_numpy import numpy_signature
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
@@ -291,7 +292,7 @@ def array_function(
         raise _unsupported(func, (self,))
     if places:
         return target(*args)
-    if func in LIKE and _signature(func).bind(*args, **kwargs).arguments.get("shape") is not None:
+    if func in LIKE and _arguments(func, args, kwargs).get("shape") is not None:
         return _of_another_shape(func, args, kwargs)
     args, kwargs = _translated(func, target, args, kwargs)
     return target(*args, **kwargs)
@@ -299,7 +300,7 @@ def array_function(
 
 def _of_another_shape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """What np.zeros_like and its like give with a shape: of their first argument only the dtype."""
-    given = _signature(func).bind(*args, **kwargs).arguments
+    given = _arguments(func, args, kwargs)
     like, *_ = given.values()
     _refuse_any(_spelled(func), {k: given[k] for k in ("order", "subok", "device") if k in given})
     value = given.get("fill_value", LIKE[func])
@@ -334,12 +335,12 @@ def _translated(
 
     By name where the names agree, else by place.
     """
-    theirs, ours = _parameters(func), _parameters(target)
+    theirs, ours = numpy_signature(func).parameters, _parameters(target)
     if _takes_all(theirs) and _takes_all(ours):
         return args, {k: v for k, v in kwargs.items() if _keep(func, k, v, k in ours)}
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    for place, (name, value) in enumerate(_signature(func).bind(*args, **kwargs).arguments.items()):
+    for place, (name, value) in enumerate(_arguments(func, args, kwargs).items()):
         kind = theirs[name].kind
         at = _named_like(name, ours) or _in_place_of(place, ours, theirs)
         if kind is inspect.Parameter.VAR_KEYWORD:
@@ -351,6 +352,16 @@ def _translated(
         else:
             _keep(func, name, value, False, theirs[name].default)
     return tuple(positional), named
+
+
+def _arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of NumPy's function, by name."""
+    return numpy_signature(func).bind(*args, **kwargs).arguments
+
+
+@cache
+def _parameters(target: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(target).parameters
 
 
 def _takes_all(parameters: Mapping[str, inspect.Parameter]) -> bool:
@@ -408,15 +419,6 @@ def _means_nothing(name: str, value: Any) -> bool:
     harmless = _HARMLESS.get(name, ())
     plain = isinstance(value, str | bool)
     return plain and any(type(value) is type(h) and value == h for h in harmless)
-
-
-@cache
-def _signature(fn: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(fn)
-
-
-def _parameters(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return _signature(fn).parameters
 
 
 def _type_of(x: Any) -> Any:

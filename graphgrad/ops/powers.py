@@ -32,6 +32,7 @@ from .exponential import LOG, SQRT
 from .families import FloatUnary, Kinds, known_number, numbers
 from .logic import equal, logical_and, where
 from .making import Making
+from .older_numpy import ROOTS
 
 __all__ = ["float_power", "pow", "power", "reciprocal", "square"]
 
@@ -75,7 +76,8 @@ class Power(Kinds, Arithmetic):
             return make(RECIPROCAL, x)
         if known == -2:
             return make(SQUARE, make(RECIPROCAL, x))
-        return make(SQRT, x) if known == 0.5 and x.dtype.itemsize > 2 else None  # as NumPy has it
+        root = known == 0.5 and ROOTS and x.dtype.itemsize > 2  # as NumPy has it
+        return make(SQRT, x) if root else None
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..ir.build import without_graph
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import derive
@@ -17,18 +16,6 @@ from ..ops.arithmetic import ADD
 from ..ops.base import Constant
 from ..ops.shaping import BroadcastLike, BroadcastTo, Reshape
 from .facts import ints
-
-R = TypeVar("R")
-WRITE = (
-    "In a pass or a rewrite rule write number_of(node, value, dtype), filled(node, value, like) or "
-    "array_of(node, array) of graphgrad.extend for a constant, and beside(node, op, *inputs) or "
-    "instead(node, op, *inputs) for another op."
-)
-
-
-def rewriting(f: Callable[..., R], *args: Any) -> R:
-    """f(*args), which makes nodes that are in no graph: one that is built is a GraphError."""
-    return without_graph(WRITE, f, *args)
 
 
 def instead(node: Node, op: Op, *inputs: Tensor) -> Tensor:

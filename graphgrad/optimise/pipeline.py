@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..ir.build import without_graph
 from ..ir.errors import GraphError
-from ..ir.program import Program
+from ..ir.program import WRITE, Program
 from ..ir.verify import verify_program
-from .build import rewriting
 from .passes.bodies import choosing, optimise_bodies, outer_first
 from .passes.common import merging
 from .passes.fold import Folding
@@ -164,7 +164,7 @@ def run_passes(
     for name, step in passes:
         counts.clear()
         try:
-            after = rewriting(step, program)
+            after = without_graph(WRITE, step, program)
             if verify:
                 _verify(program, after)
         except Exception as error:

@@ -10,7 +10,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, Visit, with_inputs
 from ..ops.sources import Placeholder
-from .build import beside, rewriting
+from .build import beside
 from .facts import forget
 from .rule import RewriteRule, Step, applying
 
@@ -105,7 +105,7 @@ def settle(program: Program, *steps: Step) -> Program:
     """The program with the steps applied to every node, inputs first, until none changes it."""
     closed = standing_alone(program)
     try:
-        after = rewriting(closed.rebuild, _Settling(steps, closed.inputs).visit)
+        after = closed.rebuild(_Settling(steps, closed.inputs).visit)
     finally:
         forget()
     return program if after is closed else after
@@ -131,7 +131,7 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         return found
 
     try:
-        return rewriting(program.rebuild, visit)
+        return program.rebuild(visit)
     finally:
         forget()
 

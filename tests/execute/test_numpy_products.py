@@ -52,3 +52,23 @@ def test_einsums_of_any_two_operands(seed):
         xs = [gg.placeholder(s) for s in shapes]
         run = gg.compile(xs, gg.einsum(equation, *xs), backend="numpy", optimize=False)
     np.testing.assert_allclose(run(*arrays), np.einsum(equation, *arrays), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("equation", "dtype"), [("i,ij,j->", "float64"), ("i,i->", "int64")])
+def test_sums_of_everything_are_not_written_by_einsum(equation, dtype, monkeypatch):
+    """NumPy 2.4.0 to 2.4.4 fail there with an IndexError."""
+    arrays = [
+        np.arange(1, 3 ** len(t) + 1, dtype=dtype).reshape((3,) * len(t))
+        for t in equation[:-2].split(",")
+    ]
+    wanted, einsum = np.einsum(equation, *arrays), np.einsum
+
+    def faulty(*operands, out=None, **how):
+        assert out is None or out.ndim
+        return einsum(*operands, out=out, **how)
+
+    with gg.Graph():
+        xs = [gg.placeholder(a.shape, dtype) for a in arrays]
+        run = gg.compile(xs, gg.einsum(equation, *xs), backend="numpy", optimize=False)
+    monkeypatch.setattr(np, "einsum", faulty)
+    np.testing.assert_array_equal(run(*arrays), wanted)

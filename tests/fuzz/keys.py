@@ -44,7 +44,7 @@ class Case:
         self.open = not any(masks) and rng.random() < 0.2
         try:
             self.value: Any = self.x[self.key()]
-        except IndexError as error:
+        except (IndexError, DeprecationWarning) as error:  # the second: NumPy 2.2, of nothing
             self.value = error
         else:
             self.places = np.arange(self.x.size).reshape(self.shape)[self.key()]

@@ -12,6 +12,7 @@ from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.accumulate import AddN
+from graphgrad.ops.older_numpy import ROOTS
 
 OPS = (
     *("Softmax", "LogSoftmax", "ReduceLogSumExp", "SoftmaxCrossEntropyWithLogits", "OneHot"),
@@ -54,7 +55,7 @@ def test_known_powers(exponent, dtype):
         x = gg.placeholder(array.shape, dtype)
         program = Program([x], [gg.power(x, exponent)])
     parts = decompose(program)
-    assert "Power" not in [n.type for n in parts.nodes]
+    assert ("Power" in [n.type for n in parts.nodes]) == (exponent == 0.5 and not ROOTS)
     (found,), (wanted,) = _run(parts, [array]), _run(program, [array])
     np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
 

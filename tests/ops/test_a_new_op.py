@@ -88,6 +88,20 @@ def doubled(**methods):
     return type("Doubled2", (extend.Unary,), {**right, **methods})
 
 
+def test_a_gradient_that_is_said_to_be_none_is_held_to_differences(new):
+    a, x = np.random.default_rng(0).normal(size=(2, 3)), np.ones(3)
+    none = doubled(vjp=lambda self, node, dy: (extend.NO_GRAD,))
+    with pytest.raises(AssertionError, match="the slope is 0 by vjp"):
+        LAWS["gradient"](none(), [a])
+    one_of_two = wrong(
+        infer=lambda self, x, y: (x,),
+        kernel=lambda self, xp, x, y: x * y,
+        vjp=lambda self, node, dz: (dz * node.inputs[1], extend.NO_GRAD),
+    )
+    with pytest.raises(AssertionError, match=r"the slope is .* by vjp"):
+        LAWS["gradient"](one_of_two, [a[0], x])
+
+
 @pytest.mark.parametrize("law", BROKEN)
 def test_each_law_finds_what_breaks_it(law):
     a = np.random.default_rng(0).normal(size=(2, 3))
@@ -439,10 +453,28 @@ def test_effects_happen_for_each_example_at_each_place_in_every_run(backend):
     assert ran == [3] * 16
 
 
+NOTHING = {  # law -> an op type of which it says something, and inputs of which it does not
+    "decompose": ("Softmax", (1,), np.ones((0, 2))),
+    "layouts": ("Full", ((2,), 1.0, np.dtype("float64"))),
+    "unknown lengths": ("Tanh", (), np.array(0.5)),
+    "gradient with unknown lengths": ("Tanh", (), np.array(0.5)),
+    "linearity": ("Cast", (np.dtype("int64"),), np.ones(2)),
+    "value_range": ("Square", (), np.arange(3)),
+    "strided": ("Transpose", ((1, 0),), np.ones((0, 2))),
+    "view": ("Transpose", ((),), np.array(0.5)),
+}
+
+
+@pytest.mark.parametrize("law", NOTHING)
+def test_a_law_of_which_nothing_was_tried_is_not_checked(law):
+    name, attrs, *arrays = NOTHING[law]
+    cls = gg.op_types()[name]
+    if law != "layouts":
+        assert law in extend.check_op(cls, backends=[]).checked
+    report = extend.check_op(cls, [(cls(*attrs), arrays)], backends=[])
+    assert report.ok, report
+    assert law not in report.checked
+
+
 def test_a_law_about_what_an_op_does_not_say_is_not_checked():
-    """Abs says nothing of parts, and Softmax stays whole where a row is empty."""
     assert "decompose" not in extend.check_op("Abs", backends=[]).checked
-    softmax = extend.op_types()["Softmax"]
-    assert "decompose" in extend.check_op("Softmax", backends=[]).checked
-    empty = [(softmax(1), [np.ones((0, 2))])]
-    assert "decompose" not in extend.check_op("Softmax", empty, backends=[]).checked

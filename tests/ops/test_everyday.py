@@ -11,6 +11,7 @@ RNG = np.random.default_rng(3)
 X, Y, V = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3)), RNG.normal(size=3)
 I3, K = np.array([[2, 0, 1], [1, 1, 5]]), np.array([1, 0, 2])
 CONDITION = X > 0
+BEHIND = {-1: (1, 2)}  # which np.pad takes since 2.3
 
 SHAPED = {
     "hstack": lambda p, x: p.hstack([x, 2 * x]),
@@ -41,7 +42,7 @@ SHAPED = {
     "pad mean": lambda p, x: p.pad(x, 1, "mean"),
     "pad maximum": lambda p, x: p.pad(x, (1, 2), "maximum", stat_length=2),
     "pad constants": lambda p, x: p.pad(x, (1, 2), constant_values=((1, 2), (3, 4))),
-    "pad dict": lambda p, x: p.pad(x, {-1: (1, 2)}),
+    "pad dict": lambda p, x: p.pad(x, BEHIND if isinstance(x, gg.Tensor) else ((0, 0), (1, 2))),
     "reshape by columns": lambda p, x: p.reshape(x, (3, 2), order="F"),
     "ravel by columns": lambda p, x: p.ravel(x, order="F"),
     "take wrap": lambda p, x: p.take(x, I3, axis=1, mode="wrap"),

@@ -8,6 +8,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ops import numpy_protocol as protocol
+from graphgrad.ops import older_numpy
 
 A = np.array([[0.3, -1.2, 2.5], [0.0, 1.0, -0.5]])
 SQUARE = np.array([[2.0, 0.5, 0.0], [0.5, 3.0, 1.0], [0.0, 1.0, 4.0]])
@@ -274,3 +275,22 @@ def test_every_function_that_numpy_also_has_is_in_the_tables():
     ours = {n for n, fn in vars(gg).items() if inspect.isfunction(fn)} - APART
     known = set(protocol.UFUNCS) | set(protocol.FUNCTIONS) | set(protocol.ANSWERS)
     assert sorted(n for n in ours & set(theirs) if theirs[n] not in known) == []
+
+
+def _told(fn):
+    """The parameters of a function of NumPy, or None where it tells none."""
+    try:
+        return inspect.signature(fn).parameters.values()
+    except ValueError:
+        return None
+
+
+@pytest.mark.skipif(_told(np.dot) is None, reason="NumPy tells them since 2.4")
+def test_parameters_of_functions_in_c_are_those_that_newer_numpys_tell():
+    def named(parameters):
+        anonymous = inspect.Parameter.POSITIONAL_ONLY
+        return [(p.kind, p.default, p.kind is anonymous or p.name) for p in parameters]
+
+    for fn, written in older_numpy._IN_C.items():
+        assert named(_told(fn)) == named(inspect.signature(written).parameters.values())
+        assert older_numpy.numpy_signature(fn) == inspect.signature(fn)

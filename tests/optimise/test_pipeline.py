@@ -7,6 +7,7 @@ import graphgrad as gg
 from graphgrad import extend
 from graphgrad.lower.decompose import decompose
 from graphgrad.ops.control.bodies import interpret
+from graphgrad.optimise.passes.bodies import optimise_bodies
 from graphgrad.optimise.pipeline import OTHERS, optimise, run_passes
 from graphgrad.optimise.room import Policy
 from graphgrad.optimise.rules.catalogue import FASTER, RULES
@@ -181,6 +182,80 @@ def test_a_rule_that_builds_a_node_of_the_graph_is_an_error_that_names_what_to_w
             run_passes(before, [("mine", lambda p: gg.Program(p.inputs, [builds(p.inputs[0])]))])
         assert len(g) == count
         gg.sin(x)  # the graph is current again
+
+
+def in_its_graph(x):
+    with x.graph:
+        return gg.constant(1.0)
+
+
+ENTERING = {  # functions that enter the graph of their tensors where nobody did
+    "gradients": lambda x: gg.gradients(x, x),
+    "jvp": lambda x: gg.jvp(x, x, x),
+    "scan": lambda x: gg.scan(lambda c, row: (c, row), 0.0, x),
+    "vmap": lambda x: gg.vmap(lambda row: row * row)(x),
+    "custom_gradient": lambda x: gg.custom_gradient(lambda t: (t * t, lambda dy: dy))(x),
+    "dropout": lambda x: gg.nn.dropout(x, 0.5),
+    "with": in_its_graph,
+}
+
+
+@pytest.mark.parametrize("at", ["rebuild", "rule", "pass", "body"])
+def test_what_enters_the_graph_of_its_tensors_is_an_error_in_a_pass_too(at):
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        y = gg.cond(gg.all(x > 0), lambda: gg.exp(x), lambda: x) if at == "body" else gg.exp(x)
+    program = gg.Program((x,), (y,))
+    graphs = [g, *(b.outputs[0].graph for n in program.nodes for b in n.op.bodies)]
+    for name, enters in ENTERING.items():
+
+        @extend.rule(gg.op_types()["Exp"])
+        def mine(node, enters=enters):
+            """exp(x) -> exp(x)"""
+            enters(node.inputs[0])
+
+        step = {
+            "rebuild": lambda p: p.rebuild(mine.apply),
+            "rule": extend.rewrite(mine),
+            "pass": lambda p, enters=enters: enters(p.inputs[0]),
+            "body": lambda p: optimise_bodies(p, extend.rewrite(mine)),
+        }[at]
+        counts = [len(graph) for graph in graphs]
+        with pytest.raises(gg.GraphError, match="number_of"):
+            step(program) if at == "rebuild" else run_passes(program, [(name, step)])
+        assert counts == [len(graph) for graph in graphs]
+
+
+def test_a_rule_builds_in_graphs_of_its_own():
+    """To work a number out; gg.function and gg.compile do so too."""
+    kinds, square = gg.op_types(), gg.function(lambda t: t * t)
+
+    @extend.rule(kinds["Exp"])
+    def nine(node):
+        """exp(x) -> 9 like x"""
+        own = gg.Graph()
+        with own:
+            t = gg.placeholder(())
+        with own:
+            dy = gg.gradients(t * t, t)
+        value = gg.compile(t, dy)(1.5) * square(np.sqrt(3.0))
+        return extend.filled(node, value, node.inputs[0])
+
+    with gg.Graph() as g:
+        x = gg.placeholder((3,), name="x")
+        before = gg.Program((x,), (gg.exp(x),))
+    after = extend.rewrite(nine)(before)
+    assert len(g) == 2
+    np.testing.assert_allclose(interpret(after, np, [np.ones(3)])[0], [9.0, 9.0, 9.0])
+
+
+@pytest.mark.parametrize("write", [extend.instead, extend.beside])
+def test_a_number_where_a_rule_writes_a_tensor_is_an_error_that_names_what_makes_one(write):
+    node = gg.exp(gg.placeholder((3,))).node
+    with pytest.raises(TypeError, match=r"Add\(\) is applied to tensors, got 1.0(?s:.*)number_of"):
+        write(node, gg.op_types()["Add"](), node.inputs[0], 1.0)
+    with pytest.raises(TypeError, match="an op with its attributes"):
+        write(node, gg.op_types()["Add"], node.inputs[0], node.inputs[0])
 
 
 def test_what_a_rule_writes_instead_is_public():

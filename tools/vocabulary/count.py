@@ -146,10 +146,18 @@ def missing_from_the_table() -> list[str]:
                 missing.append(prefix + name)
             elif isinstance(fn, dispatched):
                 words = set(re.findall(r"(\w+)=", " ".join(table[prefix + name])))
-                for p in inspect.signature(fn).parameters.values():
+                for p in _parameters(fn):
                     if p.kind is p.KEYWORD_ONLY and p.name not in words | ignored:
                         missing.append(f"{prefix}{name}({p.name}=)")
     return missing
+
+
+def _parameters(fn: Any) -> list[inspect.Parameter]:
+    """Those of a function; none where it tells none, as functions in C before NumPy 2.4."""
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except ValueError:
+        return []
 
 
 def names_of(module: Any) -> list[str]:

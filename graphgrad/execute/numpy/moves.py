@@ -141,10 +141,11 @@ def _gather(node: Node, threads: int) -> Kernel:
     """np.take checks every index into a copy first, unless it need not raise."""
     axis = node.op.attrs["axis"]
     length: Any = node.inputs[0].shape[axis]
+    every = np.broadcast_to(np.empty((), bool), (*(1,) * axis, length))
 
     def run(x: Any, indices: Any, out: Any) -> None:
         if indices.size and not (-length <= indices.min() and indices.max() < length):
-            x[(*(slice(None),) * axis, indices)]  # raises; np.take does not where x is empty
+            every[(*(slice(None),) * axis, indices)]  # raises; of an empty x np.take does not
         np.take(x, indices, axis, out, "wrap")
 
     return run

@@ -126,7 +126,10 @@ def _einsum(node: Node, threads: int) -> Kernel | None:
 
     def run(*arrays: Any) -> None:
         *xs, made = arrays
-        np.einsum(op.equation, *xs, out=made, optimize=path)
+        if made.ndim:
+            np.einsum(op.equation, *xs, out=made, optimize=path)
+        else:  # into a single number NumPy 2.4.0 to 2.4.4 fail to write
+            made[...] = np.einsum(op.equation, *xs, optimize=path)
 
     return run
 
