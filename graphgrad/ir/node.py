@@ -236,9 +236,10 @@ def new_node(
 
 
 UNNAMED = "graph"
+"""The name of a graph that nobody named."""
+
 NUMBERS = count()
 """Of graphs, in the order in which they are made."""
-"""The name of a graph that nobody named."""
 
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
