@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import networkx as nx
+import pytest
 
 import graphgrad
 
@@ -242,16 +243,18 @@ def defined():
     return names
 
 
-TOUR = (Path(__file__).parent.parent / "docs/architecture.md").read_text()
+DOCS = Path(__file__).parent.parent / "docs"
+TOUR, WORDS = ((DOCS / f"{name}.md").read_text() for name in ("architecture", "words"))
 
 
-def test_every_file_that_the_tour_names_is_there():
+@pytest.mark.parametrize("text", [TOUR, WORDS], ids=["architecture", "words"])
+def test_every_file_that_the_documentation_of_the_house_names_is_there(text):
     """By its path, or by the end of it."""
     top = ROOT.parent
     paths = [*files(), *(top / "tests").glob("*.py")]
     paths = {f"/{p.relative_to(top).as_posix()}" for p in paths}
     paths |= {f"{path.rpartition('/')[0]}/" for path in paths}
-    names = re.findall(r"`([\w/]+\.py|[\w/]+/)`", TOUR)
+    names = re.findall(r"`([\w/]+\.py|[\w/]+/)`", text)
     assert [n for n in names if not any(path.endswith(f"/{n}") for path in paths)] == []
 
 
