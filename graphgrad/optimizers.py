@@ -28,10 +28,10 @@ from .ir.errors import GradientError, ShapeError, StateError
 from .ir.first_tries import answer, unknown_name
 from .ir.flags import truth
 from .ir.graph import GraphScope
-from .ir.kinds import FLOAT32, is_bfloat16
+from .ir.kinds import FLOAT32, accumulated_in, is_half
 from .ir.node import Tensor
 from .ir.program import needed
-from .ops.base import as_tensor, cast, real_dtype
+from .ops.base import as_tensor, cast, real_dtype, result_dtype, rounded_once
 from .ops.bounds import maximum, minimum
 from .ops.complex_parts import conj, imag, real
 from .ops.demands import within
@@ -107,7 +107,7 @@ class Optimizer:
         Returns: {variable: its next value}, those that the optimiser remembers among them.
 
         Complex gradients are conjugated: the loss falls along -conj(g). The next value of a
-        bfloat16 variable is computed in float32, which `update` is given; what rounding it takes
+        variable of 16 bits is computed in float32, which `update` is given; what rounding it takes
         off is remembered and counts in the next update.
 
         Raises: GradientError for a gradient that is None, which names the variable, or not one for
@@ -171,9 +171,9 @@ class Optimizer:
             return assign_together({**dict(others), step: after})
 
     def _next(self, call: UpdateCall, p: Tensor, g: Tensor) -> Tensor:
-        """The next value of p. Of bfloat16 it is made in float32, and what rounding takes off is
+        """The next value of p. Of 16 bits it is made in float32, and what rounding takes off is
         remembered: small steps add up."""
-        if not is_bfloat16(p.dtype):
+        if not is_half(p.dtype):
             return self.update(call, p, cast(g, p.dtype))
         made = []
 
@@ -460,14 +460,19 @@ def clip_by_global_norm(
     present = [g for g in grads if g is not None]
     if not present:
         raise GradientError("clip_by_global_norm() was given no gradient")
-    squares = [reduce_sum(_size(g)) for g in present]
+    squares = [reduce_sum(_size(cast(g, accumulated_in(g.dtype)))) for g in present]
     total = squares[0]
     for more in squares[1:]:
         total = total + more
     had = sqrt(total)
     limit = cast(as_tensor(within(POSITIVE, "norm", norm)), had.dtype)
     scale = limit / maximum(had, limit)
-    return [None if g is None else g * cast(scale, g.dtype) for g in grads], had
+    small = result_dtype([real_dtype(g.dtype) for g in present])
+
+    def scaled(g: Tensor) -> Tensor:
+        return g * cast(scale, g.dtype)
+
+    return [None if g is None else rounded_once(scaled, g) for g in grads], cast(had, small)
 
 
 def clip_by_norm(grads: Sequence[Tensor | None], norm: float | Tensor) -> list[Tensor | None]:

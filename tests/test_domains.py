@@ -411,6 +411,48 @@ def test_a_domain_holds_what_lies_between_its_ends_and_says_so(how, ends):
         assert not any(map(domain.takes, (True, np.True_, 1j, "1", None, np.array([1]))))
 
 
+class Index:
+    """What libraries have for a number in an array: it has `__index__`, whatever it holds."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        if not isinstance(self.value, int):
+            raise TypeError("only integers can be converted to an index")
+        return self.value
+
+
+def test_an_int_is_what_says_so_and_not_what_has_the_method():
+    bits = Domain(1, 64, whole=True)
+    assert [bits.takes(Index(x)) for x in (2, 2.5)] == [True, False]
+    with gg.Graph() as g:
+        x, tensors = gg.constant([0.3]), [gg.constant(v) for v in (2, 2.5, math.nan)]
+        built = len(g.nodes)
+        for wrong in (*tensors, Index(2.5)):
+            with pytest.raises(TypeError, match="bits is an int, at least 2 and at most 64, got"):
+                gg.rules.lsq(x, 0.5, bits=wrong)
+            with pytest.raises(TypeError, match="ignore_index is an int, got"):
+                gg.nn.nll_loss(x, 0, ignore_index=wrong)
+        with pytest.raises(TypeError, match="seed is an int, got"):
+            gg.rules.feedback(seed=tensors[1])
+        assert len(g.nodes) == built
+
+
+def test_a_list_of_numbers_is_an_array_of_them():
+    x = gg.constant([0.3, -2.0])
+    dx = gg.gradients(gg.square(x), x, overrides={"Square": gg.rules.clip_value([0.5, 1.0])})
+    np.testing.assert_array_equal(gg.evaluate(dx), [0.5, -1.0])
+
+
+def test_a_seed_of_few_bits_is_one_of_many():
+    x, found = gg.constant(3.0), []
+    for seed in (100, np.int8(100)):
+        rule = gg.rules.spsa(gg.square, samples=3, seed=seed)
+        found.append(gg.gradients(gg.square(x), x, overrides={"Square": rule}))
+    np.testing.assert_array_equal(*gg.evaluate(found))
+
+
 def test_functions_that_are_none_are_refused_where_they_are_given():
     for rule, name in (
         (gg.rules.surrogate, "f"),

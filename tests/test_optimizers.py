@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad as gg
 from graphgrad import initializers
 from graphgrad.compiled import compile, evaluate
 from graphgrad.ir.errors import GradientError, ShapeError, StateError
@@ -173,6 +173,36 @@ def test_a_schedule_counts_the_updates():
         for _ in range(4):
             step()
     assert g.state[p] == 1 + 1 + 10 + 10
+
+
+@pytest.mark.parametrize("optimizer", [Adam(0.01), RMSProp(0.01), AdaGrad(0.01)])
+def test_float16_trains_as_float32_does(optimizer):
+    grads, found = np.array([0.0, 1e-4, 1.0, 300.0]), []
+    for dtype in ("float16", "float32"):
+        with Graph() as g:
+            p = variable(np.ones(4), dtype)
+            dp = placeholder((4,), dtype)
+            step = compile([dp], [], updates=optimizer.updates([p], [dp]))
+            for _ in range(10):
+                step(grads.astype("float16").astype(dtype))
+        found.append(g.state[p])
+    np.testing.assert_allclose(found[0].astype("float32"), found[1], 1e-3)
+
+
+@pytest.mark.parametrize("values", [[300.0, 400.0], [1e-4, 1e-4], [2e4] * 3, [0.0, 0.0]])
+def test_norms_of_float16_are_those_of_float32(values):
+    limit, found = 0.5, []
+    for dtype in ("float16", "float32"):
+        with Graph():
+            g = constant(np.array(values, "float16").astype(dtype))
+            x = constant(np.ones(len(values)), dtype)
+            rules = {"Square": gg.rules.clip_norm(limit)}
+            dx = gg.gradients(gg.square(x), x, g, overrides=rules)
+            (clipped,), _ = clip_by_global_norm([g], limit)
+            found.append(evaluate([clipped, dx]))
+            assert all(a.dtype == dtype for a in found[-1])
+    for half, full in zip(*found, strict=True):
+        np.testing.assert_allclose(half.astype("float32"), full, 2e-3, 1e-7)
 
 
 def test_clipping_by_the_global_norm():

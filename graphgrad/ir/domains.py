@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import inf
 from numbers import Real
+from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,7 +65,7 @@ class Domain:
             return not value.ndim and kind_of(value.dtype) in self.kinds
         if isinstance(value, bool):
             return False
-        return hasattr(value, "__index__") if self.whole else isinstance(value, Real)
+        return _is_index(value) if self.whole else isinstance(value, Real)
 
     def holds(self, x: Any) -> Any:
         """Whether a number lies in it; of an array or a tensor, for each element."""
@@ -88,6 +89,16 @@ class Domain:
 
     def __repr__(self) -> str:
         return f"<Domain: {self}>"
+
+
+def _is_index(value: Any) -> bool:
+    """Whether it is an int: tensors and arrays of all libraries have `__index__`, whatever they
+    hold."""
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
 
 
 NUMBER = Domain(infinite=True)

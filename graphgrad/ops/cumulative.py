@@ -27,6 +27,7 @@ from .base import (
     kind_of,
     np,
     promoted,
+    rounded_once,
     wants,
 )
 from .exponential import LOGADDEXP, exp
@@ -444,7 +445,8 @@ def cumulative_logsumexp(
     axis = normal_axis(0 if axis is None else axis, x.ndim)
     if truth("exclusive", exclusive):
         x = _moved(x, axis, -1 if truth("reverse", reverse) else 1, -np.inf)
-    return apply(CumLogSumExp(axis, truth("reverse", reverse)), x)
+    op = CumLogSumExp(axis, truth("reverse", reverse))
+    return rounded_once(lambda x: apply(op, x), x)
 
 
 def _prepared(x: TensorLike, axis: int | None, dtype: Any) -> tuple[Tensor, int]:

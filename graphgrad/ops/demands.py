@@ -95,6 +95,7 @@ def within(domain: Domain, what: str, value: TensorLike) -> Any:
     if domain.takes(value):
         return domain(what, value)
     _check_kind(domain, what, value)
+    value = value if isinstance(value, Tensor) else array_of(value)
     return value if domain.unbounded else demand(f"{what} is {domain}", value, domain.holds)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..differentiate.site import Site
 from ..ir.domains import FINITE, INTEGER, NON_NEGATIVE_OR_INFINITE, POSITIVE, POSITIVE_OR_INFINITE
 from ..ir.node import Tensor
+from ..ops.base import rounded_once
 from ..ops.bounds import clip, maximum, nan_to_num
 from ..ops.complex_parts import conj, real
 from ..ops.demands import within
@@ -14,7 +15,7 @@ from ..ops.exponential import sqrt
 from ..ops.shaping import normal_axis
 from ..regions.rules import Rule
 from .entries import entry, rule
-from .sites import changed, total
+from .sites import changed, number, total
 
 FAMILY = "clipping"
 
@@ -69,8 +70,13 @@ def clip_norm(limit: float | Tensor, axis: int | None = None) -> Rule:
     def shrunk(dx: Tensor) -> Tensor:
         example = None if axis is None else normal_axis(axis, dx.ndim)
         axes = tuple(i for i in range(dx.ndim) if i != example)
-        squares = total(real(dx * conj(dx)), axes, keepdims=True)
-        return dx * (limit / sqrt(maximum(squares, limit * limit)))
+
+        def scaled(dx: Tensor) -> Tensor:
+            squares = total(real(dx * conj(dx)), axes, keepdims=True)
+            most = number(limit, squares)
+            return dx * (most / sqrt(maximum(squares, most * most)))
+
+        return rounded_once(scaled, dx)
 
     def clip_norm(site: Site, *dys: Tensor) -> Any:
         return changed(site, dys, shrunk)

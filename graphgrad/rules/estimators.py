@@ -54,7 +54,8 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
     function("f", f)
     POSITIVE("step", step)
     FROM_ONE("samples", samples)
-    within(INTEGER, "seed", seed)
+    seed = within(INTEGER, "seed", seed)
+    seed = seed if isinstance(seed, Tensor) else int(seed)
 
     def spsa(site: Site, *dys: Tensor) -> Any:
         found: list[Any] = [NO_GRAD] * len(site.inputs)

@@ -75,6 +75,16 @@ def test_unsigned_indices_count_from_the_start_alone():
             run(lambda x, i: apply(gather, x, i), TABLE, np.array([0, index], "uint64"))
 
 
+def test_indices_that_pick_nothing_are_not_checked_as_in_numpy():
+    x = gg.placeholder((3, 0), "float64")
+    i, j = gg.placeholder((1, 1), "int64"), gg.placeholder((0,), "int64")
+    feeds = np.zeros((3, 0)), np.array([[5]]), np.zeros(0, int)
+    assert feeds[0][feeds[1:]].shape == (1, 0)
+    for backend in ("numpy", "jax"):
+        run = gg.compile([x, i, j], [x[i, j], gg.at(x)[i, j].set(1.0)], backend=backend)
+        assert [y.shape for y in run(*feeds)] == [(1, 0), (3, 0)]
+
+
 def test_a_loop_that_refused_ends():
     """JAX gives the least integer for what is out of bounds: so this would run for ever."""
 

@@ -137,6 +137,9 @@ SUMS = {
         gg.reshape(gg.transpose(x), (1, 3, 1, MANY)), gg.ones((1, 1, MANY, 1), HALF)
     ),
     "gradient of a bias": gradient_of(lambda x, y: x + y[0]),
+    "gradient of what all runs of a loop read": gradient_of(
+        lambda x, y: gg.map(lambda row: row * y[0], x)
+    ),
     "gradient of weights": gradient_of(lambda x, y: x @ gg.transpose(y)),
     "gradient of a gather": gradient_of(gathered),
     "gradient of take": gradient_of(lambda x, y: gg.take(y, np.zeros(MANY, int), 0)),
@@ -159,6 +162,9 @@ MEANS = {
     "moments": lambda x, y: gg.nn.batch_norm(x * 300)[1] / 300,
     "rms_norm": lambda x, y: gg.nn.rms_norm(x * 300, axis=0),
     "logmeanexp": lambda x, y: gg.nn.logmeanexp(x, 0),
+    "gradient of cumulative_logsumexp": lambda x, y: (
+        gg.gradients(gg.cumulative_logsumexp(x, 0)[-1], x)[0] * MANY
+    ),
     "gradient of a mean": lambda x, y: gg.gradients(
         gg.mean(gg.broadcast_to(x[:1, :1], (400_000, 1))), x
     )[0, 0],

@@ -502,3 +502,24 @@ def test_the_weighted_mean_of_one_example_is_that_of_a_batch_of_one(loss):
     one = loss(x, 1, weight=weight, reduction="mean")
     batch = loss(x[None], [1], weight=weight, reduction="mean")
     np.testing.assert_allclose(*gg.evaluate([one, batch]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        gg.nn.normalize,
+        lambda x: gg.nn.cosine_similarity(x, x),
+        lambda x: gg.nn.local_response_norm(x, 3),
+        lambda x: gg.nn.lp_pool(gg.expand_dims(x, 2), 2.0, 2),
+        lambda x: gg.nn.batch_norm(
+            x / 100, epsilon=1e-8, running=(0.0 * x[0], 0.0 * x[0]), training=False
+        )[0],
+        lambda x: gg.nn.batch_norm(x, running=(x[0], x[0]))[1] / 1e4,
+    ],
+)
+def test_squares_and_epsilons_that_float16_does_not_hold_are_those_of_float32(f):
+    x = np.array([[0.0, 0.0], [300.0, 400.0]], "float16")
+    half, full = gg.evaluate([f(gg.constant(x)), f(gg.constant(x.astype("float32")))])
+    assert half.dtype == "float16"
+    assert np.isfinite(half).all()
+    np.testing.assert_allclose(half.astype("float32"), full, 2e-3)

@@ -15,11 +15,12 @@ import numpy as np
 
 from ...ir.errors import GradientError
 from ...ir.graph import current
+from ...ir.kinds import accumulated_in
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.program import Program
 from ...ir.types import Dim, tensor_type
-from ...ops.base import NO_GRAD, ZERO, ZeroTensor, constant, is_zero, wants
+from ...ops.base import NO_GRAD, ZERO, ZeroTensor, cast, constant, is_zero, wants
 from ...ops.control import (
     BodyGraph,
     BodyScope,
@@ -150,20 +151,23 @@ class Reverse:
         flows = {t: dx for t in others if (dx := found[t]) is not None and not is_zero(dx)}
         sliced = [t for t in flows if t in run.kept]
         summed = [t for t in flows if t in run.constants]
-        given = [*carried, *self._given(summed)]
+        wide = [tensor_type(t.shape, accumulated_in(t.dtype)) for t in summed]
+        given = [*carried, *given_here(run.body, wide)]
         with BodyScope(run.body):
             after = [self._before(i, found[run.taken[i]]) for i in self.moving]
             totals = given[len(carried) :]
-            after += [total + flows[t] for t, total in zip(summed, totals, strict=True)]
+            pairs = zip(totals, summed, strict=True)
+            after += [total + cast(flows[t], total.dtype) for total, t in pairs]
             if self.active is not None:
                 after = [where(self.active, *pair) for pair in zip(after, given, strict=True)]
         first = [self._first(i) for i in self.moving]
-        first += [_zeros(run.constants[t]) for t in summed]
+        first += [cast(_zeros(run.constants[t]), to.dtype) for t, to in zip(summed, wide)]
         outputs: Sequence[Tensor] = ()
         if after or sliced:
             outputs = self._scan(given, after, [flows[t] for t in sliced], first)
         zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
-        return {**zeros, **dict(zip((*moving, *summed, *sliced), outputs, strict=False))}
+        pairs = zip((*moving, *summed, *sliced), outputs, strict=False)
+        return {**zeros, **{t: cast(dx, t.dtype) for t, dx in pairs}}
 
     def _moving(self) -> list[int]:
         run = self.run

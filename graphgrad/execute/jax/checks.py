@@ -186,14 +186,16 @@ def _type_of(array: Any) -> _Type:
 def check_indices(op: Op, arrays: Sequence[Any]) -> bool:
     """IndexError, in NumPy's words, for an index of `op.index_inputs` that is out of bounds.
 
-    False: there is nothing to index, so the kernel is not to be called.
+    As in NumPy, none is where one of the index arrays is empty, so that they pick nothing. False:
+    there is nothing to index, so the kernel is not to be called.
     """
     empty = False
+    if not all(arrays[place].size for place, _ in op.index_inputs):
+        return True
     for place, axis in op.index_inputs:
-        index, length = arrays[place], arrays[0].shape[axis]
-        if index.size:
-            refused = _check_index(index, axis, length, arrays)
-            empty = empty or (refused and not length)
+        length = arrays[0].shape[axis]
+        refused = _check_index(arrays[place], axis, length, arrays)
+        empty = empty or (refused and not length)
     return not empty
 
 

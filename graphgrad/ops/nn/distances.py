@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ir.domains import FINITE, NUMBER, POSITIVE
 from ...ir.errors import ShapeError
-from ..base import Tensor, TensorLike
+from ..base import Tensor, TensorLike, rounded_once
 from ..bounds import maximum
 from ..indexing import take
 from ..linalg.norms import vector_norm
@@ -42,7 +42,11 @@ def normalize(x: TensorLike, ord: float = 2.0, axis: int = -1, epsilon: float = 
     POSITIVE("epsilon", epsilon)
     (x,) = real_operands("normalize", x)
     at = normal_axis(axis, x.ndim)
-    return x / maximum(vector_norm(x, axis=at, keepdims=True, ord=ord), epsilon)
+
+    def unit(x: Tensor) -> Tensor:
+        return x / maximum(vector_norm(x, axis=at, keepdims=True, ord=ord), epsilon)
+
+    return rounded_once(unit, x)
 
 
 def cosine_similarity(

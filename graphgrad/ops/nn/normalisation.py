@@ -125,16 +125,17 @@ def batch_norm(
     )
     if moments is not None and not training:
         average, variance = (expand_dims(t, after) if after else t for t in moments)
-        y = (x - average) / sqrt(variance + epsilon)
-        return _scaled(y, scale, offset), moments[0], moments[1]
+        wide = accumulated_in(x.dtype)
+        y = (cast(x, wide) - average) / sqrt(cast(variance, wide) + epsilon)
+        return _scaled(cast(y, x.dtype), scale, offset), moments[0], moments[1]
     y, *of_x = _normalised(x, axes, epsilon)
-    average, variance = (apply(Squeeze(axes), cast(t, x.dtype)) for t in of_x)
+    average, variance = (apply(Squeeze(axes), t) for t in of_x)
     if moments is not None:
-        count = size_over(x, axes, x.dtype)
+        count = size_over(x, axes, variance.dtype)
         unbiased = variance * (count / (count - 1.0))
         average = _moved(moments[0], average, momentum)
         variance = _moved(moments[1], unbiased, momentum)
-    return _scaled(y, scale, offset), average, variance
+    return _scaled(y, scale, offset), cast(average, x.dtype), cast(variance, x.dtype)
 
 
 def _of_channels(x: Tensor, channel: int, given: TensorLike) -> Tensor:
@@ -362,14 +363,17 @@ def local_response_norm(
         raise ShapeError(f"local_response_norm takes a size >= 1, got {count}")
     around = [(0, 0)] * x.ndim
     around[channel] = (count // 2, (count - 1) // 2)
-    squares = apply(Pad(tuple(around)), x * x)
     before = (FULL,) * channel
-    parts = [
-        apply(Slice((*before, (i or None, i + 1 - count or None, None))), squares)
-        for i in range(count)
-    ]
-    total = reduce(add, parts)
-    return x / (total * (alpha / count) + k) ** beta
+
+    def normalised(x: Tensor) -> Tensor:
+        squares = apply(Pad(tuple(around)), x * x)
+        parts = [
+            apply(Slice((*before, (i or None, i + 1 - count or None, None))), squares)
+            for i in range(count)
+        ]
+        return x / (reduce(add, parts) * (alpha / count) + k) ** beta
+
+    return rounded_once(normalised, x)
 
 
 def _normalised(x: Tensor, axes: Any, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:

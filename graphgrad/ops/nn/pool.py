@@ -22,6 +22,7 @@ from ..base import (
     like,
     np,
     promoted,
+    rounded_once,
 )
 from ..creation import full, zeros_like
 from ..folding import merged, parted
@@ -303,11 +304,14 @@ def lp_pool(
     if moves.around != "VALID" or any(moves.beyond):
         for axis, e in zip(moves.axes(), moves.extents(x), strict=True):
             widths[axis] = (e.low, e.high)
-    powers = apply(Pad(tuple(widths)), size**norm_type)
     moves = moves._replace(around="VALID", beyond=(0,) * len(moves.size))
-    total = moves.means(powers) * prod(moves.size)
-    some = greater(total, 0)
-    return where(some, where(some, total, 1.0) ** (1.0 / norm_type), 0.0)
+
+    def norms(size: Tensor) -> Tensor:
+        total = moves.means(apply(Pad(tuple(widths)), size**norm_type)) * prod(moves.size)
+        some = greater(total, 0)
+        return where(some, where(some, total, 1.0) ** (1.0 / norm_type), 0.0)
+
+    return rounded_once(norms, size)
 
 
 # --- places ------------------------------------------------------------------------------------
