@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.position import caller, show
+from .position import caller, show
 
 __all__ = [
     "NoGradient", "NotDifferentiable", "RegisterGradient", "Registry", "get_gradient_function",
