@@ -14,9 +14,7 @@ from .registry import RegisterGradient
 from .scope import changed, scope_of
 from .shapes import unknown_shape
 
-__all__ = [
-    "CondContext", "case", "cond", "group", "no_op", "switch_case", "tuple_", "with_dependencies",
-]  # fmt: skip
+__all__ = ["case", "cond", "control_dependencies", "group", "no_op", "switch_case"]
 
 
 define("NoOp", types=lambda i, a: [], infer=lambda i, a: [], stateful=False)

@@ -13,12 +13,11 @@ from .dtypes import DType, as_dtype
 from .graph import Graph, Operation, Tensor, get_default_graph
 from .scope import pushed
 from .shapes import Dimension, TensorShape
-from .static import constant_value
 from .trial import tried
 
 __all__ = [
-    "apply", "build", "constant", "convert_n_to_tensor", "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices", "name_scope", "register_tensor_conversion_function",
+    "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "name_scope",
+    "register_tensor_conversion_function",
 ]  # fmt: skip
 
 _conversions: list[tuple[Any, Callable[..., Any]]] = []
@@ -414,6 +413,3 @@ def _check_types(
                 f"{t.dtype.base_dtype.name} that does not match type "
                 f"{kind.dtype.base_dtype.name} of argument '{first}'."
             )
-
-
-__all__ += ["constant_value"]

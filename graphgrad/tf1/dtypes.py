@@ -9,7 +9,11 @@ import numpy as np
 import graphgrad as gg
 from graphgrad.extend import as_dtype as native_dtype
 
-__all__ = ["DType", "as_dtype"]
+__all__ = [
+    "DType", "as_dtype", "bfloat16", "complex64", "complex128", "double", "float16", "float32",
+    "float64", "half", "int8", "int16", "int32", "int64", "string", "uint8", "uint16", "uint32",
+    "uint64",
+]  # fmt: skip
 
 
 class DType:

@@ -29,7 +29,7 @@ from .shapes import unknown_shape
 from .variables import trainable_variables
 
 __all__ = [
-    "Assert", "Defun", "Print", "custom_gradient", "grad_pass_through", "numpy_function", "py_func",
+    "Assert", "Print", "custom_gradient", "grad_pass_through", "numpy_function", "py_func",
     "recompute_grad",
 ]  # fmt: skip
 

@@ -17,10 +17,7 @@ from .position import caller, show
 from .scope import ControlFrame, changed, default_stack, pushed, scope_of
 from .shapes import TensorShape, as_shape
 
-__all__ = [
-    "Graph", "GraphKeys", "NodeDef", "OpDefinition", "Operation", "Tensor", "get_default_graph",
-    "reset_default_graph",
-]  # fmt: skip
+__all__ = ["Graph", "GraphKeys", "Operation", "Tensor", "get_default_graph", "reset_default_graph"]
 
 VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")

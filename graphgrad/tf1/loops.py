@@ -26,7 +26,7 @@ from .scope import changed, scope_of
 from .shapes import TensorShape, as_shape, unknown_shape
 from .tensor_array import TensorArray
 
-__all__ = ["WhileContext", "foldl", "foldr", "map_fn", "scan", "while_loop"]
+__all__ = ["foldl", "foldr", "map_fn", "scan", "while_loop"]
 
 
 class WhileContext:

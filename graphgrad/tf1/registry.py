@@ -7,10 +7,7 @@ from typing import Any
 
 from .position import caller, show
 
-__all__ = [
-    "NoGradient", "NotDifferentiable", "RegisterGradient", "Registry", "get_gradient_function",
-    "gradient_registry",
-]  # fmt: skip
+__all__ = ["NoGradient", "NotDifferentiable", "RegisterGradient"]
 
 
 class Registry:

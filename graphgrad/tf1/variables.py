@@ -20,10 +20,12 @@ from .shapes import TensorShape, unknown_shape
 from .trace import variable_of
 
 __all__ = [
-    "Variable", "assign", "assign_add", "assign_sub", "global_variables",
-    "global_variables_initializer", "is_variable_initialized", "local_variables",
-    "local_variables_initializer", "report_uninitialized_variables", "scatter_update",
-    "trainable_variables", "variables_initializer",
+    "Variable", "all_variables", "assign", "assign_add", "assign_sub", "global_variables",
+    "global_variables_initializer", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "is_variable_initialized", "local_variables",
+    "local_variables_initializer", "model_variables", "moving_average_variables",
+    "report_uninitialized_variables", "scatter_add", "scatter_nd_add", "scatter_nd_update",
+    "scatter_sub", "scatter_update", "trainable_variables", "variables_initializer",
 ]  # fmt: skip
 
 

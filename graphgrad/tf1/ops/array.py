@@ -24,18 +24,18 @@ from .math import cast, reduce_max
 
 __all__ = [
     "argsort", "batch_gather", "batch_to_space", "batch_to_space_nd", "boolean_mask",
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics",
-    "concat", "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch",
-    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
-    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part",
-    "matrix_set_diag", "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like",
-    "pack", "pad", "parallel_stack", "placeholder", "placeholder_with_default",
-    "prevent_gradient", "rank", "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2",
-    "roll", "scatter_nd", "select", "sequence_mask", "shape", "shape_n", "size", "sort",
-    "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile",
-    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack",
-    "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics", "concat",
+    "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch", "ensure_shape",
+    "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
+    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",
+    "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pack", "pad",
+    "parallel_stack", "placeholder", "placeholder_with_default", "prevent_gradient", "rank",
+    "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd",
+    "select", "sequence_mask", "shape", "shape_n", "size", "sort", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile", "trace", "transpose",
+    "unique", "unique_with_counts", "unpack", "unstack", "verify_tensor_all_finite", "where",
+    "where_v2", "zeros", "zeros_like",
 ]  # fmt: skip
 Name = str | None
 

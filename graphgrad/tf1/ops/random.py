@@ -11,8 +11,8 @@ from .array import _shape_value, shape, slice_
 from .math import add, cast, floor, mod, multiply, subtract
 
 __all__ = [
-    "bernoulli", "categorical", "multinomial", "random_crop", "random_gamma", "random_normal",
-    "random_poisson", "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
+    "multinomial", "random_crop", "random_gamma", "random_normal", "random_poisson",
+    "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
 ]  # fmt: skip
 Name = str | None
 
