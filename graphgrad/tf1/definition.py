@@ -78,6 +78,7 @@ def define(
     arguments: str = "",
     *,
     lower: Callable[..., Any] | None = None,
+    native: Callable[..., Any] | None = None,
     host: Callable[..., Any] | None = None,
     infer: Callable[..., Any] | None = None,
     dtype: Any = None,
@@ -86,7 +87,12 @@ def define(
     kinds: str = "",
     no_gradient: Iterable[int] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Define an op type; as a decorator, of what lowers it."""
+    """Define an op type; as a decorator, of what lowers it.
+
+    native  the function of tensors alone that it is in graphgrad, in place of `lower`
+    """
+    if native is not None:
+        lower = _of_tensors(native)
     if dtype is not None:
         fixed = [as_dtype(d) for d in (dtype if isinstance(dtype, list) else [dtype])]
 
@@ -105,6 +111,10 @@ def define(
         return function
 
     return with_lower
+
+
+def _of_tensors(native: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda trace, op, *tensors: native(*tensors)
 
 
 def definition_of(type: str) -> Definition:

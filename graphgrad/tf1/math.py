@@ -5,9 +5,9 @@ from __future__ import annotations
 from .ops import linalg as _linalg
 from .ops import math as _math
 from .ops.array import zeros_like
+from .ops.elementwise import bessel_i0e, bessel_i1e, left_shift, nextafter, right_shift
 from .ops.linalg import *
 from .ops.math import *
-from .ops.math import bessel_i0e, bessel_i1e, left_shift, nextafter, right_shift
 from .ops.nn import in_top_k, l2_normalize, log_softmax, softmax, softplus, softsign, top_k
 
 __all__ = [

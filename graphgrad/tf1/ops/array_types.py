@@ -14,7 +14,8 @@ from ..dtypes import as_dtype
 from ..errors import InvalidArgumentError
 from ..shapes import TensorShape, axis_in, broadcast, unknown_shape
 from ..static import constant_shape, constant_value, key_of
-from .math_types import axes_of, both, same
+from .elementwise import both, same
+from .math_types import axes_of
 
 __all__ = ["sized"]
 
@@ -549,23 +550,16 @@ def _rank_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([inputs[0]._shape.ndims])
 
 
-@define("Shape", "input:A", infer=_rank_shape, types=_out_type)
-def _shape(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(x.shape, "int64")
-
-
 def _scalar(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(())
 
 
-@define("Size", "input:A", infer=_scalar, types=_out_type)
-def _size(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(int(np.prod(x.shape)), "int64")
-
-
-@define("Rank", "input:A", infer=_scalar, dtype="int32")
-def _rank(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(len(x.shape), "int64")
+define("Shape", "input:A", infer=_rank_shape, types=_out_type,
+       native=lambda x: np.array(x.shape, "int64"))  # fmt: skip
+define("Size", "input:A", infer=_scalar, types=_out_type,
+       native=lambda x: np.array(int(np.prod(x.shape)), "int64"))  # fmt: skip
+define("Rank", "input:A", infer=_scalar, dtype="int32",
+       native=lambda x: np.array(len(x.shape), "int64"))  # fmt: skip
 
 
 def _range_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -610,10 +604,8 @@ def _broadcast_to(trace: Any, op: Any, x: Any, shape: Any) -> Any:
     return gg.broadcast_to(x, tuple(sized(trace, op.inputs[1])))
 
 
-@define("SumLike", "x like", infer=lambda i, a: i[1]._shape, no_gradient=[1])
-def _sum_like(trace: Any, op: Any, x: Any, like: Any) -> Any:
-    """x, added up over the axes along which `like` is broadcast."""
-    return gg.sum_to(x, like=like)
+define("SumLike", "x like", infer=lambda i, a: i[1]._shape, no_gradient=[1],
+       native=lambda x, like: gg.sum_to(x, like=like))  # fmt: skip
 
 
 @define("GradientOf", "x like", infer=same, no_gradient=[1])
@@ -628,14 +620,13 @@ def _gradient_of(trace: Any, op: Any, x: Any, like: Any) -> Any:
     return x
 
 
-define("ZerosLike", "x", infer=same, lower=lambda t, op, x: gg.zeros(x.shape, x.dtype))
-define("OnesLike", "x", infer=same, lower=lambda t, op, x: gg.ones(x.shape, x.dtype))
-define("Identity", "input:A", infer=same, lower=lambda t, op, x: x, host=lambda r, op, x: [x])
-define("Snapshot", "input:A", infer=same, lower=lambda t, op, x: x)
-define("RefIdentity", "input:A", infer=same, lower=lambda t, op, x: x)
-define("StopGradient", "input", infer=same, lower=lambda t, op, x: x)
-define("PreventGradient", "input", infer=same, lower=lambda t, op, x: x)
-define("PlaceholderWithDefault", "input:A", infer=same, lower=lambda t, op, x: x)
+define("ZerosLike", "x", infer=same, native=lambda x: gg.zeros(x.shape, x.dtype))
+define("OnesLike", "x", infer=same, native=lambda x: gg.ones(x.shape, x.dtype))
+define("Identity", "input:A", infer=same, native=lambda x: x, host=lambda r, op, x: [x])
+for _type in ("Snapshot", "RefIdentity", "PlaceholderWithDefault"):
+    define(_type, "input:A", infer=same, native=lambda x: x)
+for _type in ("StopGradient", "PreventGradient"):
+    define(_type, "input", infer=same, native=lambda x: x)
 
 
 @define("EnsureShape", "input:A", infer=same)
@@ -648,13 +639,8 @@ def _ensure_shape(trace: Any, op: Any, x: Any) -> Any:
     return x
 
 
-define(
-    "IdentityN",
-    "input*:A",
-    infer=lambda i, a: [t._shape for t in i],
-    types=lambda i, a: [t.dtype.base_dtype for t in i],
-    lower=lambda t, op, *xs: list(xs),
-)
+define("IdentityN", "input*:A", native=lambda *xs: xs, infer=lambda i, a: [t._shape for t in i],
+       types=lambda i, a: [t.dtype.base_dtype for t in i])  # fmt: skip
 
 
 def _check_numerics(run: Any, op: Any, x: Any) -> Any:
@@ -693,9 +679,7 @@ def _chosen(inputs: Any, attrs: Any) -> TensorShape:
     return broadcast(inputs[0]._shape, broadcast(inputs[1]._shape, inputs[2]._shape))
 
 
-@define("SelectV2", "condition:bool t e", infer=_chosen, types=_second)
-def _select_v2(trace: Any, op: Any, condition: Any, x: Any, y: Any) -> Any:
-    return gg.where(condition, x, y)
+define("SelectV2", "condition:bool t e", native=gg.where, infer=_chosen, types=_second)
 
 
 def _places(run: Any, op: Any, condition: Any) -> Any:
@@ -752,12 +736,8 @@ def _diag_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 
 @define("MatrixDiag", "diagonal", infer=_diag_shape)
-def _matrix_diag(trace: Any, op: Any, x: Any) -> Any:
-    return gg.expand_dims(x, -1) * gg.eye(x.shape[-1], dtype=x.dtype)
-
-
 @define("MatrixDiagV3", "diagonal k:A num_rows:A num_cols:A padding_value:A", infer=_diag_shape)
-def _matrix_diag_v3(trace: Any, op: Any, x: Any, *_: Any) -> Any:
+def _matrix_diag(trace: Any, op: Any, x: Any, *_: Any) -> Any:
     return gg.expand_dims(x, -1) * gg.eye(x.shape[-1], dtype=x.dtype)
 
 
@@ -769,14 +749,9 @@ def _part_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([*lead, None if None in (rows, columns) else min(rows, columns)])
 
 
-@define("MatrixDiagPart", "input", infer=_part_shape)
-def _diag_part(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.diagonal(x)
-
-
-@define("MatrixDiagPartV3", "input k:A padding_value:A", infer=_part_shape)
-def _diag_part_v3(trace: Any, op: Any, x: Any, *_: Any) -> Any:
-    return gg.linalg.diagonal(x)
+define("MatrixDiagPart", "input", native=gg.linalg.diagonal, infer=_part_shape)
+define("MatrixDiagPartV3", "input k:A padding_value:A", infer=_part_shape,
+       native=lambda x, *_: gg.linalg.diagonal(x))  # fmt: skip
 
 
 @define("MatrixSetDiagV3", "input diagonal k:A", infer=same)

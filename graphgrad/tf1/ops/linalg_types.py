@@ -7,7 +7,7 @@ from typing import Any
 import graphgrad as gg
 
 from ..definition import define
-from .math_types import same
+from .elementwise import same
 
 __all__: list[str] = []
 
@@ -18,27 +18,19 @@ def _inverse(trace: Any, op: Any, x: Any) -> Any:
     return gg.linalg.inv(x)
 
 
-@define("MatrixDeterminant", "input")
-def _determinant(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.det(x)
+def _alike(count: int) -> Any:
+    """So many results, of the type of the input."""
+    return lambda inputs, attrs: [inputs[0].dtype.base_dtype] * count
 
 
-@define("LogMatrixDeterminant", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
-def _log_determinant(trace: Any, op: Any, x: Any) -> Any:
-    return list(gg.linalg.slogdet(x))
+define("MatrixDeterminant", "input", native=gg.linalg.det)
+define("LogMatrixDeterminant", "input", native=gg.linalg.slogdet, types=_alike(2))
+define("Cholesky", "input", native=gg.linalg.cholesky, infer=same)
+define("SelfAdjointEigV2", "input", native=gg.linalg.eigh, types=_alike(2))
+define("MatrixExponential", "input", native=gg.linalg.expm, infer=same)
 
 
-@define("Cholesky", "input", infer=same)
-def _cholesky(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.cholesky(x)
-
-
-@define("SelfAdjointEigV2", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
-def _eigen(trace: Any, op: Any, x: Any) -> Any:
-    return list(gg.linalg.eigh(x))
-
-
-@define("Svd", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 3)
+@define("Svd", "input", types=_alike(3))
 def _svd(trace: Any, op: Any, x: Any) -> Any:
     if not op.attrs["compute_uv"]:
         s = gg.linalg.svdvals(x)
@@ -47,7 +39,7 @@ def _svd(trace: Any, op: Any, x: Any) -> Any:
     return [s, u, gg.matrix_transpose(vh)]
 
 
-@define("Qr", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
+@define("Qr", "input", types=_alike(2))
 def _qr(trace: Any, op: Any, x: Any) -> Any:
     mode = "complete" if op.attrs.get("full_matrices") else "reduced"
     return list(gg.linalg.qr(x, mode=mode))
@@ -62,8 +54,3 @@ def _solve(trace: Any, op: Any, a: Any, b: Any) -> Any:
 def _triangular(trace: Any, op: Any, a: Any, b: Any) -> Any:
     trans = 1 if op.attrs["adjoint"] else 0
     return gg.linalg.solve_triangular(a, b, lower=op.attrs["lower"], trans=trans)
-
-
-@define("MatrixExponential", "input", infer=same)
-def _exponential(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.expm(x)

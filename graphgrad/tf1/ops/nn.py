@@ -12,6 +12,7 @@ from ..graph import Tensor
 from ..refused import refuses
 from . import array as A
 from . import math as M
+from .elementwise import elu, relu, relu6, selu, sigmoid, softplus, softsign, tanh
 from .random import random_uniform
 
 __all__ = [
@@ -27,20 +28,6 @@ __all__ = [
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
 Name = str | None
-
-
-def _activation(type: str) -> Callable[..., Tensor]:
-    def function(features: Any, name: Name = None) -> Tensor:
-        return apply(type, features, name=name)
-
-    function.__name__ = function.__qualname__ = type.lower()
-    function.__doc__ = f"An op of type {type}, element by element."
-    return function
-
-
-relu, relu6, elu, selu = map(_activation, ("Relu", "Relu6", "Elu", "Selu"))
-softplus, softsign = map(_activation, ("Softplus", "Softsign"))
-sigmoid, tanh = M.sigmoid, M.tanh
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: Name = None) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,30 +12,12 @@ from ..definition import define
 from ..shapes import TensorShape, broadcast, unknown_shape
 from ..static import constant_shape
 from .array_types import _from_start, sized
-from .math_types import same
+from .elementwise import same
 
 __all__: list[str] = []
 
-ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "Relu": gg.nn.relu, "Relu6": gg.nn.relu6, "Elu": gg.nn.elu, "Selu": gg.nn.selu,
-    "Softplus": gg.nn.softplus, "Softsign": gg.nn.soft_sign,
-}  # fmt: skip
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda trace, op, x: function(x)
-
-
-for _type, _function in ACTIVATIONS.items():
-    define(
-        _type,
-        "features",
-        lower=_plain(_function),
-        infer=same,
-        kinds="fiu" if "elu" in _type and _type[0] == "R" else "f",
-    )
-define("Softmax", "logits", lower=_plain(gg.nn.softmax), infer=same, kinds="f")
-define("LogSoftmax", "logits", lower=_plain(gg.nn.log_softmax), infer=same, kinds="f")
+define("Softmax", "logits", native=gg.nn.softmax, infer=same, kinds="f")
+define("LogSoftmax", "logits", native=gg.nn.log_softmax, infer=same, kinds="f")
 
 
 @define("LeakyRelu", "features", infer=same)
@@ -45,9 +26,12 @@ def _leaky_relu(trace: Any, op: Any, x: Any) -> Any:
     return gg.where(gg.greater(x, 0), x, x * alpha)
 
 
-@define("ReluGrad", "gradients features", infer=same)
-def _relu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    return gg.where(gg.greater(y, 0), dy, gg.zeros_like(dy))
+define("ReluGrad", "gradients features", infer=same,
+       native=lambda dy, y: gg.where(gg.greater(y, 0), dy, gg.zeros_like(dy)))  # fmt: skip
+define("EluGrad", "gradients outputs", infer=same,
+       native=lambda dy, y: gg.where(gg.less(y, 0), dy * (y + 1.0), dy))  # fmt: skip
+define("SoftplusGrad", "gradients features", infer=same,
+       native=lambda dy, x: dy * gg.nn.sigmoid(x))  # fmt: skip
 
 
 @define("Relu6Grad", "gradients features", infer=same)
@@ -56,21 +40,11 @@ def _relu6_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
     return gg.where(inside, dy, gg.zeros_like(dy))
 
 
-@define("EluGrad", "gradients outputs", infer=same)
-def _elu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    return gg.where(gg.less(y, 0), dy * (y + 1.0), dy)
-
-
 @define("SeluGrad", "gradients outputs", infer=same)
 def _selu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
     scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
     below = dy * (y + np.array(scale * alpha, y.dtype))
     return gg.where(gg.less(y, 0), below, dy * np.array(scale, y.dtype))
-
-
-@define("SoftplusGrad", "gradients features", infer=same)
-def _softplus_grad(trace: Any, op: Any, dy: Any, x: Any) -> Any:
-    return dy * gg.nn.sigmoid(x)
 
 
 @define("LeakyReluGrad", "gradients features", infer=same)
