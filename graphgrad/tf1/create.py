@@ -131,15 +131,8 @@ def _check_fits(value: Any, array: Any, dtype: DType, numpy_given: bool) -> None
     kind, wanted = array.dtype.kind, dtype.numpy.kind
     if array.size == 0:
         return
-    if kind == "f" and wanted in "iu" and not numpy_given:
-        raise TypeError(
-            f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
-        )
-    if (kind == "b") != (wanted == "b") and not numpy_given:
-        raise TypeError(
-            f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
-        )
-    if (kind == "O") != (wanted == "O"):
+    narrowed = (kind == "f" and wanted in "iu") or (kind == "b") != (wanted == "b")
+    if (narrowed and not numpy_given) or (kind == "O") != (wanted == "O"):
         raise TypeError(
             f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
         )

@@ -142,18 +142,10 @@ class DType:
         return as_dtype, (self.name,)
 
 
-NAMES: tuple[str, ...] = (
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-)
-NAMES += ("uint32", "uint64", "complex64", "complex128", "bool")
+NAMES = [
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "complex64", "complex128", "bool",
+]  # fmt: skip
 BASES = {name: DType(name, name) for name in NAMES}
 BASES["object"] = DType("string", object)
 try:

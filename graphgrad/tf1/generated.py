@@ -6,7 +6,7 @@ from typing import Any
 
 from .create import apply
 from .graph import Tensor
-from .ops.nn import _numbers, _pads, _text
+from .ops.nn import _windows
 from .refused import refuses
 
 __all__ = [
@@ -78,12 +78,8 @@ def max_pool_grad(
     name: Any = None,
 ) -> Tensor:
     """dy at the greatest element of each window."""
-    form = _text(data_format)
-    return apply(
-        "MaxPoolGrad", orig_input, orig_output, grad, name=name, ksize=_numbers(ksize, 4, form),
-        strides=_numbers(strides, 4, form), padding=_pads(padding)[0],
-        data_format=form.encode(),
-    )  # fmt: skip
+    attrs = _windows(data_format, padding, ksize=ksize, strides=strides)
+    return apply("MaxPoolGrad", orig_input, orig_output, grad, name=name, **attrs)
 
 
 def avg_pool_grad(
@@ -96,12 +92,8 @@ def avg_pool_grad(
     name: Any = None,
 ) -> Tensor:
     """dy, spread over each window."""
-    form = _text(data_format)
-    return apply(
-        "AvgPoolGrad", orig_input_shape, grad, name=name, ksize=_numbers(ksize, 4, form),
-        strides=_numbers(strides, 4, form), padding=_pads(padding)[0],
-        data_format=form.encode(),
-    )  # fmt: skip
+    attrs = _windows(data_format, padding, ksize=ksize, strides=strides)
+    return apply("AvgPoolGrad", orig_input_shape, grad, name=name, **attrs)
 
 
 _relu_grad, _max_pool_grad, _softplus_grad = relu_grad, max_pool_grad, softplus_grad

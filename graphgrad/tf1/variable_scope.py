@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -301,37 +302,26 @@ def _made(
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required")
     if isinstance(initializer, type):
         initializer = initializer(dtype=dtype)
+    make = partial(
+        Variable, trainable=trainable, collections=collections, validate_shape=validate_shape,
+        name=name + "/", constraint=constraint,
+    )  # fmt: skip
     if not callable(initializer):
         if shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
         value = initializer
         if not isinstance(value, Tensor) and not hasattr(value, "_tensor_of"):
-            value = convert_to_tensor(value, _constant_type(value, dtype), name + "/initial_value")
-        return Variable(
-            value, trainable, collections, validate_shape, name=name + "/", constraint=constraint
-        )
+            value = convert_to_tensor(value, dtype, name + "/initial_value")
+        return make(value)
     if shape is None or not as_shape(shape).is_fully_defined():
         if shape is None and not _takes_shape(initializer):
-            return Variable(initializer, trainable, collections, validate_shape, name=name + "/",
-                            constraint=constraint)  # fmt: skip
+            return make(initializer)
         raise ValueError(
             f"Shape of a new variable ({name}) must be fully defined, but instead was "
             f"{'<unknown>' if shape is None else as_shape(shape)}."
         )
     lengths = as_shape(shape).as_list()
-    return Variable(
-        lambda: _initial(initializer, lengths, dtype),
-        trainable,
-        collections,
-        validate_shape,
-        name=name + "/",
-        dtype=dtype,
-        constraint=constraint,
-    )
-
-
-def _constant_type(value: Any, dtype: Any) -> Any:
-    return dtype
+    return make(lambda: _initial(initializer, lengths, dtype), dtype=dtype)
 
 
 def _takes_shape(initializer: Any) -> bool:

@@ -851,11 +851,8 @@ def dynamic_stitch(indices: Any, data: Any, name: Name = None) -> Tensor:
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Name = None) -> Tensor:
     """In order, along the last axis."""
-    x = convert_to_tensor(values)
-    down = direction == "DESCENDING"
-    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
-    found = apply("TopKV2", x if down else -x, n, name=name)[0]
-    return found if down else -found
+    found = _topmost(values, axis, direction, name)[0]
+    return found if direction == "DESCENDING" else -found
 
 
 def argsort(
@@ -863,10 +860,13 @@ def argsort(
     name: Name = None,
 ) -> Tensor:  # fmt: skip
     """Where the elements are in order, along the last axis."""
+    return _topmost(values, axis, direction, name)[1]
+
+
+def _topmost(values: Any, axis: int, direction: str, name: Name) -> Any:
     x = convert_to_tensor(values)
-    down = direction == "DESCENDING"
     n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
-    return apply("TopKV2", x if down else -x, n, name=name)[1]
+    return apply("TopKV2", x if direction == "DESCENDING" else -x, n, name=name)
 
 
 newaxis = None

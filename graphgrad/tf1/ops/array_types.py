@@ -262,18 +262,10 @@ def _strided_shape(inputs: Any, attrs: Any) -> TensorShape:
             n = source[at]
             at += 1
             if isinstance(k, slice):
-                if n is not None:
-                    lengths.append(len(range(*k.indices(n))))
-                else:
-                    lengths.append(n if k == slice(None, None, 1) else _open_length(k))
+                lengths.append(None if n is None else len(range(*k.indices(n))))
             elif n is not None and not -n <= k < n:
                 raise ValueError(f"slice index {k} of dimension {at - 1} out of bounds.")
     return TensorShape(lengths)
-
-
-def _open_length(k: slice) -> int | None:
-    """What is known of the length of a slice of something unknown: nothing."""
-    return None
 
 
 def _partly_strided(inputs: Any, attrs: Any, shape: TensorShape) -> TensorShape:

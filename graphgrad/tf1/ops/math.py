@@ -238,35 +238,25 @@ def count_nonzero(
         return cast(reduce_sum(found, axis, keepdims or keep_dims), dtype)
 
 
-def argmax(
-    input: Any,
-    axis: Any = None,
-    name: Name = None,
-    dimension: Any = None,
-    output_type: Any = "int64",
-) -> Tensor:
-    """Where the greatest element is along an axis, the first by default."""
-    axis = dimension if axis is None else axis
-    return apply(
-        "ArgMax", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
-    )
+def _arg(type: str, which: str) -> Callable[..., Tensor]:
+    def function(
+        input: Any,
+        axis: Any = None,
+        name: Name = None,
+        dimension: Any = None,
+        output_type: Any = "int64",
+    ) -> Tensor:
+        axis = dimension if axis is None else axis
+        kind = as_dtype(output_type)
+        return apply(type, input, 0 if axis is None else axis, name=name, output_type=kind)
+
+    function.__name__ = function.__qualname__ = type.lower()
+    function.__doc__ = f"Where the {which} element is along an axis, the first by default."
+    return function
 
 
-def argmin(
-    input: Any,
-    axis: Any = None,
-    name: Name = None,
-    dimension: Any = None,
-    output_type: Any = "int64",
-) -> Tensor:
-    """Where the least element is along an axis, the first by default."""
-    axis = dimension if axis is None else axis
-    return apply(
-        "ArgMin", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
-    )
-
-
-arg_max, arg_min = argmax, argmin
+arg_max = argmax = _arg("ArgMax", "greatest")
+arg_min = argmin = _arg("ArgMin", "least")
 
 
 # products
@@ -349,7 +339,7 @@ def add_n(inputs: Any, name: Name = None) -> Tensor:
     tensors = convert_n_to_tensor(inputs)
     if len(tensors) == 1:
         return apply("Identity", tensors[0], name=name) if name else tensors[0]
-    return _apply_many("AddN", tensors, name)
+    return apply("AddN", *tensors, name=name)
 
 
 def accumulate_n(
@@ -359,22 +349,18 @@ def accumulate_n(
     return add_n(inputs, name)
 
 
-def _apply_many(type: str, tensors: Any, name: Name, **attrs: Any) -> Any:
-    return apply(type, *tensors, name=name, **attrs)
+def _cumulative(type: str, what: str) -> Callable[..., Tensor]:
+    def function(
+        x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
+    ) -> Tensor:
+        return apply(type, x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
+
+    function.__name__ = function.__qualname__ = type.lower()
+    function.__doc__ = f"{what} of all elements up to each, along an axis."
+    return function
 
 
-def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
-) -> Tensor:
-    """Sums of all elements up to each, along an axis."""
-    return apply("Cumsum", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
-
-
-def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
-) -> Tensor:
-    """Products of all elements up to each, along an axis."""
-    return apply("Cumprod", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
+cumsum, cumprod = _cumulative("Cumsum", "Sums"), _cumulative("Cumprod", "Products")
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: Name = None) -> Any:
@@ -560,14 +546,6 @@ def _apply_op(type: str) -> Callable[..., Any]:
     return lambda x, y, name: apply(type, x, y, name=name)
 
 
-def _power(x: Any, y: Any, name: Any) -> Any:
-    return apply("Pow", x, y, name=name)
-
-
-def _product(x: Any, y: Any, name: Any) -> Any:
-    return matmul(x, y, name=name)
-
-
 def _both(boolean: str, whole: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: Any) -> Any:
         kind = x.dtype.base_dtype
@@ -584,11 +562,11 @@ OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
     "div": (div, "div"),
     "floordiv": (floordiv, "floordiv"),
     "mod": (_apply_op("FloorMod"), "mod"),
-    "pow": (_power, "pow"),
-    "matmul": (_product, "matmul"),
+    "pow": (_apply_op("Pow"), "pow"),
+    "matmul": (matmul, "matmul"),
     "and": (_both("LogicalAnd", "BitwiseAnd"), "and"),
     "or": (_both("LogicalOr", "BitwiseOr"), "or"),
-    "xor": (lambda x, y, name: logical_xor(x, y, name=name), "xor"),
+    "xor": (logical_xor, "xor"),
 }
 COMPARISONS: dict[str, str] = {
     "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",

@@ -26,8 +26,6 @@ def reduced_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape, axes = inputs[0]._shape, constant_value(inputs[1])
     keep = attrs.get("keep_dims", False)
     if shape.lengths is None:
-        if axes is None or keep:
-            return unknown_shape()
         return unknown_shape()
     rank = len(shape.lengths)
     if axes is None:

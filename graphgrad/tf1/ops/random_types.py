@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,22 +30,20 @@ def _shape(trace: Any, op: Any) -> tuple[int, ...]:
     return tuple(sized(trace, op.inputs[0]))
 
 
-@define("RandomUniform", "shape:int32", infer=_drawn, types=_type)
-def _uniform(trace: Any, op: Any, shape: Any) -> Any:
-    kind = as_dtype(op.attrs["dtype"]).numpy
-    return gg.random.uniform(_shape(trace, op), seed=trace.key(op), dtype=kind)
+def _draws(function: Callable[..., Any]) -> Callable[..., Any]:
+    def lower(trace: Any, op: Any, shape: Any) -> Any:
+        kind = as_dtype(op.attrs["dtype"]).numpy
+        return function(_shape(trace, op), seed=trace.key(op), dtype=kind)
+
+    return lower
 
 
-@define("RandomStandardNormal", "shape:int32", infer=_drawn, types=_type)
-def _normal(trace: Any, op: Any, shape: Any) -> Any:
-    kind = as_dtype(op.attrs["dtype"]).numpy
-    return gg.random.normal(_shape(trace, op), seed=trace.key(op), dtype=kind)
-
-
-@define("TruncatedNormal", "shape:int32", infer=_drawn, types=_type)
-def _truncated_normal(trace: Any, op: Any, shape: Any) -> Any:
-    kind = as_dtype(op.attrs["dtype"]).numpy
-    return gg.random.truncated_normal(_shape(trace, op), seed=trace.key(op), dtype=kind)
+DRAWS: dict[str, Callable[..., Any]] = {
+    "RandomUniform": gg.random.uniform, "RandomStandardNormal": gg.random.normal,
+    "TruncatedNormal": gg.random.truncated_normal,
+}  # fmt: skip
+for _op_type, _function in DRAWS.items():
+    define(_op_type, "shape:int32", lower=_draws(_function), infer=_drawn, types=_type)
 
 
 @define("RandomUniformInt", "shape:int32 minval maxval", infer=_drawn,
