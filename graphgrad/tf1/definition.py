@@ -82,6 +82,7 @@ def define(
     host: Callable[..., Any] | None = None,
     infer: Callable[..., Any] | None = None,
     dtype: Any = None,
+    like: int | Sequence[int] | None = None,
     types: Callable[..., Sequence[DType]] | None = None,
     stateful: bool = False,
     kinds: str = "",
@@ -90,6 +91,8 @@ def define(
     """Define an op type; as a decorator, of what lowers it.
 
     native  the function of tensors alone that it is in graphgrad, in place of `lower`
+    dtype   the type of its result, or those of its results, in place of `types`
+    like    the place of the input whose type its result has, or those for its results
     """
     if native is not None:
         lower = _of_tensors(native)
@@ -98,6 +101,12 @@ def define(
 
         def types(inputs: Any, attrs: Any) -> Sequence[DType]:
             return fixed
+
+    elif like is not None:
+        places = [like] if isinstance(like, int) else like
+
+        def types(inputs: Any, attrs: Any) -> Sequence[DType]:
+            return [inputs[i].dtype.base_dtype for i in places]
 
     made = Definition(
         type, _arguments(arguments), lower, host, infer, types, stateful, kinds,

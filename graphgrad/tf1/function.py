@@ -332,7 +332,7 @@ def _print_line(run: Any, op: Any, *data: Any) -> Any:
     return []
 
 
-define("PrintV2", "data*:A", host=_print_line, infer=lambda i, a: [], types=lambda i, a: [],
+define("PrintV2", "data*:A", host=_print_line, infer=lambda i, a: [], dtype=[],
        stateful=True)  # fmt: skip
 
 
@@ -356,7 +356,7 @@ def _assert(run: Any, op: Any, condition: Any, *data: Any) -> Any:
 
 
 define("Assert", "condition:bool data*:A", host=_assert, infer=lambda i, a: [],
-       types=lambda i, a: [], stateful=True)  # fmt: skip
+       dtype=[], stateful=True)  # fmt: skip
 
 
 def Assert(condition: Any, data: Any, summarize: Any = None, name: Any = None) -> Operation:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+import graphgrad as gg
+
 from .create import apply
+from .definition import define
 from .graph import Tensor
+from .ops.elementwise import same
 from .ops.nn import _windows
 from .refused import refuses
 
@@ -15,49 +22,65 @@ __all__ = [
 ]  # fmt: skip
 
 
-def relu_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
-    """dy where the features are above zero."""
-    return apply("ReluGrad", gradients, features, name=name)
+def _gradient(
+    type: str, arguments: str, native: Callable[..., Any], doc: str
+) -> Callable[..., Tensor]:
+    """Define an op type of a gradient, of two tensors; the function that makes such ops."""
+    define(type, arguments, native=native, infer=same)
+
+    def of_features(gradients: Any, features: Any, name: Any = None) -> Tensor:
+        return apply(type, gradients, features, name=name)
+
+    def of_outputs(gradients: Any, outputs: Any, name: Any = None) -> Tensor:
+        return apply(type, gradients, outputs, name=name)
+
+    def of_result(y: Any, dy: Any, name: Any = None) -> Tensor:
+        return apply(type, y, dy, name=name)
+
+    named = {FEATURES: of_features, OUTPUTS: of_outputs, RESULT: of_result}
+    function = named[arguments]
+    function.__name__ = function.__qualname__ = f"{type.removesuffix('Grad').lower()}_grad"
+    function.__doc__ = doc
+    return function
 
 
-def relu6_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
-    """dy where the features are between zero and six."""
-    return apply("Relu6Grad", gradients, features, name=name)
+def _below_six(dy: Any, x: Any) -> Any:
+    return gg.where(gg.logical_and(gg.greater(x, 0), gg.less(x, 6)), dy, gg.zeros_like(dy))
 
 
-def elu_grad(gradients: Any, outputs: Any, name: Any = None) -> Tensor:
-    """The gradient of elu from its results."""
-    return apply("EluGrad", gradients, outputs, name=name)
+def _selu(dy: Any, y: Any) -> Any:
+    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+    below = dy * (y + np.array(scale * alpha, y.dtype))
+    return gg.where(gg.less(y, 0), below, dy * np.array(scale, y.dtype))
 
 
-def selu_grad(gradients: Any, outputs: Any, name: Any = None) -> Tensor:
-    """The gradient of selu from its results."""
-    return apply("SeluGrad", gradients, outputs, name=name)
+FEATURES, OUTPUTS, RESULT = "gradients features", "gradients outputs", "y dy"
+relu_grad = _gradient(
+    "ReluGrad", FEATURES, lambda dy, x: gg.where(gg.greater(x, 0), dy, gg.zeros_like(dy)),
+    "dy where the features are above zero.",
+)  # fmt: skip
+relu6_grad = _gradient(
+    "Relu6Grad", FEATURES, _below_six, "dy where the features are between zero and six."
+)
+softplus_grad = _gradient(
+    "SoftplusGrad", FEATURES, lambda dy, x: dy * gg.nn.sigmoid(x), "dy sigmoid(x)."
+)
+elu_grad = _gradient(
+    "EluGrad", OUTPUTS, lambda dy, y: gg.where(gg.less(y, 0), dy * (y + 1.0), dy),
+    "The gradient of elu from its results.",
+)  # fmt: skip
+selu_grad = _gradient("SeluGrad", OUTPUTS, _selu, "The gradient of selu from its results.")
+sigmoid_grad = _gradient("SigmoidGrad", RESULT, lambda y, dy: dy * y * (1.0 - y), "dy y (1 - y).")
+tanh_grad = _gradient("TanhGrad", RESULT, lambda y, dy: dy * (1.0 - y * y), "dy (1 - y y).")
+sqrt_grad = _gradient(
+    "SqrtGrad", RESULT,
+    lambda y, dy: gg.where(gg.equal(dy, 0), gg.zeros_like(dy), dy * 0.5 / y), "dy / (2 y).",
+)  # fmt: skip
 
 
 def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: Any = None) -> Tensor:
     """The gradient of leaky_relu."""
     return apply("LeakyReluGrad", gradients, features, name=name, alpha=alpha)
-
-
-def softplus_grad(gradients: Any, features: Any, name: Any = None) -> Tensor:
-    """dy sigmoid(x)."""
-    return apply("SoftplusGrad", gradients, features, name=name)
-
-
-def sigmoid_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
-    """dy y (1 - y)."""
-    return apply("SigmoidGrad", y, dy, name=name)
-
-
-def tanh_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
-    """dy (1 - y y)."""
-    return apply("TanhGrad", y, dy, name=name)
-
-
-def sqrt_grad(y: Any, dy: Any, name: Any = None) -> Tensor:
-    """dy / (2 y)."""
-    return apply("SqrtGrad", y, dy, name=name)
 
 
 def rsqrt_grad(y: Any, dy: Any, name: Any = None) -> Tensor:

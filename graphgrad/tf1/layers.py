@@ -16,7 +16,7 @@ from .ops import math as M
 from .ops import nn
 from .refused import refuses
 from .training.averages import assign_moving_average
-from .variable_scope import variable_scope
+from .variable_scope import Scoped, variable_scope
 from .weights import Parameter, biased, weights
 
 __all__ = [
@@ -419,7 +419,7 @@ def _move(variable: Any, value: Any, momentum: Any, training: Any) -> None:
     variable.graph.add_to_collection(GraphKeys.UPDATE_OPS, moved)
 
 
-class _Layer:
+class _Layer(Scoped):
     """A layer that is made before it is called; its calls share variables."""
 
     function: Callable[..., Tensor]
@@ -427,7 +427,6 @@ class _Layer:
 
     def __init__(self, *args: Any, name: Any = None, **kwargs: Any) -> None:
         self._args, self._kwargs, self._given = args, kwargs, name
-        self._scope: Any = None
 
     def __call__(self, inputs: Any) -> Tensor:
         first = self._scope is None
@@ -439,16 +438,6 @@ class _Layer:
                                    **self._kwargs)  # fmt: skip
 
     apply = __call__
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Its variables that are trained."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    @property
-    def variables(self) -> list[Any]:
-        """Its variables."""
-        return [] if self._scope is None else self._scope.global_variables()
 
     @property
     def kernel(self) -> Any:

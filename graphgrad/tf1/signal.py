@@ -9,10 +9,10 @@ import graphgrad as gg
 
 from .create import apply, constant, convert_to_tensor
 from .definition import define
-from .dtypes import as_dtype
 from .graph import Tensor
 from .ops import array as A
 from .ops.elementwise import named
+from .ops.math_types import complex_type, real_type
 
 __all__ = [
     "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft",
@@ -42,7 +42,7 @@ def _real(type: str, function: Callable[..., Any], count: int) -> Callable[..., 
         type,
         "input fft_length:int32",
         lower=lower,
-        types=_to_real if inverse else _to_complex,
+        types=real_type if inverse else complex_type,
         kinds="c" if inverse else "f",
     )
 
@@ -53,14 +53,6 @@ def _real(type: str, function: Callable[..., Any], count: int) -> Callable[..., 
         return apply(type, x, fft_length, name=name)
 
     return named(transform, type, "along the last axes")
-
-
-def _to_complex(inputs: Any, attrs: Any) -> Any:
-    return [as_dtype("complex64" if inputs[0].dtype.size == 4 else "complex128")]
-
-
-def _to_real(inputs: Any, attrs: Any) -> Any:
-    return [inputs[0].dtype.real_dtype]
 
 
 def _default(x: Tensor, axes: int, inverse: bool) -> Any:

@@ -542,7 +542,23 @@ def make_template(
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
 
 
-class Template:
+class Scoped:
+    """What has variables in a scope of its own."""
+
+    _scope: Any = None
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Its variables that are trained."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    @property
+    def variables(self) -> list[Any]:
+        """Its variables."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+
+class Template(Scoped):
     """A function whose calls share their variables."""
 
     def __init__(
@@ -550,7 +566,6 @@ class Template:
     ) -> None:
         self._name, self._function, self._kwargs = name, function, kwargs
         self._unique, self._getter = unique, getter
-        self._scope: VariableScope | None = None
         self._called = False
         if now:
             self._open()
@@ -571,17 +586,7 @@ class Template:
         """The scope of its variables."""
         return self._scope
 
-    @property
-    def variables(self) -> list[Any]:
-        """Its variables."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    global_variables = variables
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Its trainable variables."""
-        return [] if self._scope is None else self._scope.trainable_variables()
+    global_variables = Scoped.variables
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._scope is None:

@@ -397,7 +397,7 @@ def _gather_rows(trace: Any, op: Any, x: Any, indices: Any) -> Any:
     return gg.take(x, _from_start(trace, op.inputs[1], indices, x.shape[0]), axis=0)
 
 
-@define("Concat", "concat_dim:A values*", types=lambda i, a: [i[1].dtype.base_dtype])
+@define("Concat", "concat_dim:A values*", like=1)
 def _old_concat(trace: Any, op: Any, *xs: Any) -> Any:
     return gg.concat(list(xs[1:]), axis=int(trace.value(op.inputs[0])))
 
@@ -436,8 +436,7 @@ def _nd_shape(inputs: Any, attrs: Any) -> TensorShape:
     return constant_shape(inputs[2])
 
 
-@define("ScatterNd", "indices:A updates shape:A", infer=_nd_shape,
-        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+@define("ScatterNd", "indices:A updates shape:A", infer=_nd_shape, like=1)
 def _scatter_nd(trace: Any, op: Any, indices: Any, updates: Any, shape: Any) -> Any:
     base = gg.zeros(tuple(sized(trace, op.inputs[2])), updates.dtype)
     return gg.add_at(base, _columns(trace, op.inputs[0], indices, base.shape), updates)
@@ -462,8 +461,7 @@ def _one_hot_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(lengths)
 
 
-@define("OneHot", "indices:A depth:int32 on_value off_value", infer=_one_hot_shape,
-        types=lambda i, a: [i[2].dtype.base_dtype])  # fmt: skip
+@define("OneHot", "indices:A depth:int32 on_value off_value", infer=_one_hot_shape, like=2)
 def _one_hot(trace: Any, op: Any, indices: Any, depth: Any, on: Any, off: Any) -> Any:
     n = int(trace.value(op.inputs[1]))
     axis = op.attrs["axis"]
@@ -582,11 +580,7 @@ def _filled(inputs: Any, attrs: Any) -> TensorShape:
     return constant_shape(inputs[0])
 
 
-def _second(inputs: Any, attrs: Any) -> Sequence[Any]:
-    return [inputs[1].dtype.base_dtype]
-
-
-@define("Fill", "dims:int32 value:A", infer=_filled, types=_second)
+@define("Fill", "dims:int32 value:A", infer=_filled, like=1)
 def _fill(trace: Any, op: Any, dims: Any, value: Any) -> Any:
     return gg.broadcast_to(value, tuple(sized(trace, op.inputs[0])))
 
@@ -660,7 +654,7 @@ def _select_shape(inputs: Any, attrs: Any) -> TensorShape:
     return shape
 
 
-@define("Select", "condition:bool t e", infer=_select_shape, types=_second)
+@define("Select", "condition:bool t e", infer=_select_shape, like=1)
 def _select(trace: Any, op: Any, condition: Any, x: Any, y: Any) -> Any:
     if len(condition.shape) == 1 and len(x.shape) > 1:
         condition = gg.reshape(condition, (-1,) + (1,) * (len(x.shape) - 1))
@@ -671,7 +665,7 @@ def _chosen(inputs: Any, attrs: Any) -> TensorShape:
     return broadcast(inputs[0]._shape, broadcast(inputs[1]._shape, inputs[2]._shape))
 
 
-define("SelectV2", "condition:bool t e", native=gg.where, infer=_chosen, types=_second)
+define("SelectV2", "condition:bool t e", native=gg.where, infer=_chosen, like=1)
 
 
 def _places(run: Any, op: Any, condition: Any) -> Any:
@@ -834,8 +828,7 @@ def _stitch_shape(inputs: Any, attrs: Any) -> TensorShape:
     return unknown_shape()
 
 
-@define("DynamicStitch", "indices*:A data*:A", infer=_stitch_shape,
-        types=lambda i, a: [i[-1].dtype.base_dtype])  # fmt: skip
+@define("DynamicStitch", "indices*:A data*:A", infer=_stitch_shape, like=-1)
 def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     half = len(args) // 2
     places = [trace.value(t) for t in op.inputs[:half]]
@@ -851,8 +844,7 @@ def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     return made
 
 
-define("BroadcastGradientArgs", "s0 s1", infer=lambda i, a: [TensorShape([None])] * 2,
-       types=lambda i, a: [i[0].dtype.base_dtype] * 2)  # fmt: skip
+define("BroadcastGradientArgs", "s0 s1", infer=lambda i, a: [TensorShape([None])] * 2, like=(0, 0))
 
 
 @define("BroadcastArgs", "s0 s1", infer=lambda i, a: TensorShape([None]))

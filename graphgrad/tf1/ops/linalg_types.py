@@ -18,19 +18,14 @@ def _inverse(trace: Any, op: Any, x: Any) -> Any:
     return gg.linalg.inv(x)
 
 
-def _alike(count: int) -> Any:
-    """So many results, of the type of the input."""
-    return lambda inputs, attrs: [inputs[0].dtype.base_dtype] * count
-
-
 define("MatrixDeterminant", "input", native=gg.linalg.det)
-define("LogMatrixDeterminant", "input", native=gg.linalg.slogdet, types=_alike(2))
+define("LogMatrixDeterminant", "input", native=gg.linalg.slogdet, like=(0, 0))
 define("Cholesky", "input", native=gg.linalg.cholesky, infer=same)
-define("SelfAdjointEigV2", "input", native=gg.linalg.eigh, types=_alike(2))
+define("SelfAdjointEigV2", "input", native=gg.linalg.eigh, like=(0, 0))
 define("MatrixExponential", "input", native=gg.linalg.expm, infer=same)
 
 
-@define("Svd", "input", types=_alike(3))
+@define("Svd", "input", like=(0, 0, 0))
 def _svd(trace: Any, op: Any, x: Any) -> Any:
     if not op.attrs["compute_uv"]:
         s = gg.linalg.svdvals(x)
@@ -39,7 +34,7 @@ def _svd(trace: Any, op: Any, x: Any) -> Any:
     return [s, u, gg.matrix_transpose(vh)]
 
 
-@define("Qr", "input", types=_alike(2))
+@define("Qr", "input", like=(0, 0))
 def _qr(trace: Any, op: Any, x: Any) -> Any:
     mode = "complete" if op.attrs.get("full_matrices") else "reduced"
     return list(gg.linalg.qr(x, mode=mode))

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..create import (
-    apply,
-    constant,
-    convert_n_to_tensor,
-    convert_to_tensor,
-    name_scope,
-)
+from ..create import apply, constant, convert_n_to_tensor, convert_to_tensor, name_scope
 from ..dtypes import as_dtype
 from ..graph import Tensor
 from . import elementwise as _elementwise

@@ -265,20 +265,20 @@ def _segment_mean(trace: Any, op: Any, data: Any, ids: Any) -> Any:
     return total / counts.reshape((-1,) + (1,) * (len(data.shape) - 1))
 
 
-def _real_type(inputs: Any, attrs: Any) -> Any:
+def real_type(inputs: Any, attrs: Any) -> Any:
     return [inputs[0].dtype.real_dtype]
 
 
-define("Real", "input", native=gg.real, infer=same, types=_real_type)
-define("Imag", "input", native=gg.imag, infer=same, types=_real_type)
-define("ComplexAbs", "x", native=gg.abs, infer=same, types=_real_type)
+define("Real", "input", native=gg.real, infer=same, types=real_type)
+define("Imag", "input", native=gg.imag, infer=same, types=real_type)
+define("ComplexAbs", "x", native=gg.abs, infer=same, types=real_type)
 
 
-def _complex_type(inputs: Any, attrs: Any) -> Any:
+def complex_type(inputs: Any, attrs: Any) -> Any:
     return [as_dtype("complex64" if inputs[0].dtype.size == 4 else "complex128")]
 
 
-@define("Complex", "real imag", infer=both, types=_complex_type, kinds="f")
+@define("Complex", "real imag", infer=both, types=complex_type, kinds="f")
 def _complex(trace: Any, op: Any, real: Any, imag: Any) -> Any:
     wanted = op.outputs[0].dtype.numpy if op.outputs[0] is not None else np.dtype("complex128")
     return gg.cast(real, wanted) + gg.cast(imag, wanted) * np.array(1j, wanted)
@@ -306,7 +306,7 @@ define("Zeta", "x q", infer=both, kinds="f",
 define("Cross", "a b", native=gg.cross, infer=same)
 
 
-@define("Bincount", "arr:int32 size:int32 weights:A", types=lambda i, a: [i[2].dtype.base_dtype],
+@define("Bincount", "arr:int32 size:int32 weights:A", like=2,
         infer=lambda i, a: TensorShape([None]))  # fmt: skip
 def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
     given = gg.reshape(weights, (-1,)) if weights.size else None
@@ -314,12 +314,6 @@ def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
 
 
 # what gradients are made of
-
-
-define("SigmoidGrad", "y dy", infer=same, native=lambda y, dy: dy * y * (1.0 - y))
-define("TanhGrad", "y dy", infer=same, native=lambda y, dy: dy * (1.0 - y * y))
-define("SqrtGrad", "y dy", infer=same,
-       native=lambda y, dy: gg.where(gg.equal(dy, 0), gg.zeros_like(dy), dy * 0.5 / y))  # fmt: skip
 
 
 @define("SpreadLike", "dy like reduction_indices:A", no_gradient=[1],

@@ -46,8 +46,7 @@ for _op_type, _function in DRAWS.items():
     define(_op_type, "shape:int32", lower=_draws(_function), infer=_drawn, types=_type)
 
 
-@define("RandomUniformInt", "shape:int32 minval maxval", infer=_drawn,
-        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+@define("RandomUniformInt", "shape:int32 minval maxval", infer=_drawn, like=1)
 def _integers(trace: Any, op: Any, shape: Any, low: Any, high: Any) -> Any:
     draws: Any = gg.random.uniform(_shape(trace, op), seed=trace.key(op), dtype="float64")
     span = gg.cast(high, "float64") - gg.cast(low, "float64")
@@ -79,8 +78,7 @@ def _gamma_shape(inputs: Any, attrs: Any) -> TensorShape:
     return constant_shape(inputs[0]).concatenate(inputs[1]._shape)
 
 
-@define("RandomGamma", "shape:int32 alpha:A", infer=_gamma_shape,
-        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+@define("RandomGamma", "shape:int32 alpha:A", infer=_gamma_shape, like=1)
 def _gamma(trace: Any, op: Any, shape: Any, alpha: Any) -> Any:
     full = (*_shape(trace, op), *alpha.shape)
     return gg.random.gamma(full, alpha, seed=trace.key(op), dtype=alpha.dtype)
