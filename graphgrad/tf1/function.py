@@ -248,17 +248,11 @@ def _call_python(run: Any, op: Any, *arrays: Any) -> Any:
     return found
 
 
-def _python_shapes(inputs: Any, attrs: Any) -> Any:
-    return [unknown_shape() for _ in attrs["Tout"]]
-
-
-def _python_types(inputs: Any, attrs: Any) -> Any:
-    return attrs["Tout"]
-
-
-define("PyFunc", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types,
-       stateful=True)  # fmt: skip
-define("PyFuncStateless", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types)
+for _type, _stateful in (("PyFunc", True), ("PyFuncStateless", False)):
+    define(
+        _type, "input*:A", host=_call_python, types=lambda i, a: a["Tout"], stateful=_stateful,
+        infer=lambda i, a: [unknown_shape() for _ in a["Tout"]],
+    )  # fmt: skip
 
 
 def py_func(

@@ -213,24 +213,20 @@ def separable_conv2d(
         return _normalised(made, normalizer_fn, normalizer_params, activation_fn, None)
 
 
-@add_arg_scope
-@refuses("outputs_collections")
-def max_pool2d(
-    inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-    data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
-) -> Tensor:  # fmt: skip
-    """The greatest element of each window."""
-    return nn.max_pool(inputs, kernel_size, stride, padding, data_format, name=scope)
+def _pool(name: str, function: Any, doc: str) -> Any:
+    def pooled(
+        inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
+        data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
+    ) -> Tensor:  # fmt: skip
+        return function(inputs, kernel_size, stride, padding, data_format, name=scope)
+
+    pooled.__name__ = pooled.__qualname__ = name
+    pooled.__doc__ = doc
+    return add_arg_scope(refuses("outputs_collections")(pooled))
 
 
-@add_arg_scope
-@refuses("outputs_collections")
-def avg_pool2d(
-    inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-    data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
-) -> Tensor:  # fmt: skip
-    """The mean of each window."""
-    return nn.avg_pool(inputs, kernel_size, stride, padding, data_format, name=scope)
+max_pool2d = _pool("max_pool2d", nn.max_pool, "The greatest element of each window.")
+avg_pool2d = _pool("avg_pool2d", nn.avg_pool, "The mean of each window.")
 
 
 @add_arg_scope

@@ -609,16 +609,12 @@ def eye(
             if batch_shape is None:
                 square = num_columns is None
                 return matrix_diag(ones([int(num_rows)], dtype)) if square else made
-            return tile(expand_dims_many(made, len(list(batch_shape))), [*batch_shape, 1, 1])
+            lead = [1] * len(list(batch_shape))
+            return tile(reshape(made, [*lead, *made.shape.as_list()]), [*batch_shape, 1, 1])
         square = apply("MatrixDiag", ones([num_rows], dtype))
         if num_columns is not None:
             raise NotImplementedError("tf.eye of lengths that are tensors is square")
         return square
-
-
-def expand_dims_many(x: Tensor, count: int) -> Tensor:
-    """With so many axes of length 1 in front."""
-    return reshape(x, [*[1] * count, *x.shape.as_list()])
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
@@ -780,23 +776,19 @@ def space_to_depth(input: Any, block_size: int, name: Name = None, **kwargs: Any
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: Name = None) -> Tensor:
     """Blocks of the first axes of space as more examples."""
     with name_scope(name, "SpaceToBatchND", [input]):
-        x = pad(input, [[0, 0], *[list(p) for p in paddings], *_none(input, len(block_shape))])
-        n, *lengths = x.shape.as_list()
         count = len(block_shape)
+        rest = [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
+        x = pad(input, [[0, 0], *[list(p) for p in paddings], *rest])
+        n, *lengths = x.shape.as_list()
         parts = [-1 if n is None else n]
         for m, b in zip(lengths[:count], block_shape, strict=True):
             parts += [m // b, b]
         y = reshape(x, [*parts, *lengths[count:]])
         inner = [2 * i + 2 for i in builtins.range(count)]
         outer = [2 * i + 1 for i in builtins.range(count)]
-        rest = list(builtins.range(2 * count + 1, len(y.shape)))
-        y = transpose(y, [*inner, 0, *outer, *rest])
+        y = transpose(y, [*inner, 0, *outer, *builtins.range(2 * count + 1, len(y.shape))])
         short = [m // b for m, b in zip(lengths[:count], block_shape, strict=True)]
         return reshape(y, [-1, *short, *lengths[count:]])
-
-
-def _none(input: Any, count: int) -> list[list[int]]:
-    return [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: Name = None) -> Tensor:

@@ -824,11 +824,7 @@ def _partition(trace: Any, op: Any, data: Any, partitions: Any) -> Any:
     return [data[np.nonzero(parts == i)] for i in range(op.attrs["num"])]
 
 
-def _stitch_shape(inputs: Any, attrs: Any) -> TensorShape:
-    return unknown_shape()
-
-
-@define("DynamicStitch", "indices*:A data*:A", infer=_stitch_shape, like=-1)
+@define("DynamicStitch", "indices*:A data*:A", infer=lambda i, a: unknown_shape(), like=-1)
 def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     half = len(args) // 2
     places = [trace.value(t) for t in op.inputs[:half]]

@@ -25,8 +25,7 @@ __all__ = [
     "ResizeMethod", "adjust_brightness", "adjust_contrast", "central_crop", "convert_image_dtype",
     "crop_to_bounding_box", "extract_image_patches", "flip_left_right", "flip_up_down",
     "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization", "random_brightness",
-    "random_contrast",
-    "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
+    "random_contrast", "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
     "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor", "rgb_to_grayscale",
     "rot90", "total_variation", "transpose_image",
 ]  # fmt: skip
