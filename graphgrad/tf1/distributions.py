@@ -120,7 +120,7 @@ class Uniform(Distribution):
         return M.log(self.high - self.low)
 
 
-class Discrete(Distribution):
+class _Discrete(Distribution):
     """A distribution by logits or by probabilities: one of them is given."""
 
     def _parametrise(
@@ -141,7 +141,7 @@ def _log_odds(probs: Tensor) -> Tensor:
     return M.log(probs) - M.log1p(-1.0 * probs)
 
 
-class Bernoulli(Discrete):
+class Bernoulli(_Discrete):
     """1 with a probability, else 0; by logits or probabilities."""
 
     def __init__(
@@ -176,7 +176,7 @@ class Bernoulli(Discrete):
         return nn.softplus(-self.logits) + (1.0 - self.probs) * self.logits
 
 
-class Categorical(Discrete):
+class Categorical(_Discrete):
     """A number of a class, by logits or probabilities along the last axis."""
 
     def __init__(

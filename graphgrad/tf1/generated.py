@@ -37,7 +37,7 @@ def _gradient(
     def of_result(y: Any, dy: Any, name: Any = None) -> Tensor:
         return apply(type, y, dy, name=name)
 
-    named = {FEATURES: of_features, OUTPUTS: of_outputs, RESULT: of_result}
+    named = {_FEATURES: of_features, _OUTPUTS: of_outputs, _RESULT: of_result}
     function = named[arguments]
     function.__name__ = function.__qualname__ = f"{type.removesuffix('Grad').lower()}_grad"
     function.__doc__ = doc
@@ -54,26 +54,26 @@ def _selu(dy: Any, y: Any) -> Any:
     return gg.where(gg.less(y, 0), below, dy * np.array(scale, y.dtype))
 
 
-FEATURES, OUTPUTS, RESULT = "gradients features", "gradients outputs", "y dy"
+_FEATURES, _OUTPUTS, _RESULT = "gradients features", "gradients outputs", "y dy"
 relu_grad = _gradient(
-    "ReluGrad", FEATURES, lambda dy, x: gg.where(gg.greater(x, 0), dy, gg.zeros_like(dy)),
+    "ReluGrad", _FEATURES, lambda dy, x: gg.where(gg.greater(x, 0), dy, gg.zeros_like(dy)),
     "dy where the features are above zero.",
 )  # fmt: skip
 relu6_grad = _gradient(
-    "Relu6Grad", FEATURES, _below_six, "dy where the features are between zero and six."
+    "Relu6Grad", _FEATURES, _below_six, "dy where the features are between zero and six."
 )
 softplus_grad = _gradient(
-    "SoftplusGrad", FEATURES, lambda dy, x: dy * gg.nn.sigmoid(x), "dy sigmoid(x)."
+    "SoftplusGrad", _FEATURES, lambda dy, x: dy * gg.nn.sigmoid(x), "dy sigmoid(x)."
 )
 elu_grad = _gradient(
-    "EluGrad", OUTPUTS, lambda dy, y: gg.where(gg.less(y, 0), dy * (y + 1.0), dy),
+    "EluGrad", _OUTPUTS, lambda dy, y: gg.where(gg.less(y, 0), dy * (y + 1.0), dy),
     "The gradient of elu from its results.",
 )  # fmt: skip
-selu_grad = _gradient("SeluGrad", OUTPUTS, _selu, "The gradient of selu from its results.")
-sigmoid_grad = _gradient("SigmoidGrad", RESULT, lambda y, dy: dy * y * (1.0 - y), "dy y (1 - y).")
-tanh_grad = _gradient("TanhGrad", RESULT, lambda y, dy: dy * (1.0 - y * y), "dy (1 - y y).")
+selu_grad = _gradient("SeluGrad", _OUTPUTS, _selu, "The gradient of selu from its results.")
+sigmoid_grad = _gradient("SigmoidGrad", _RESULT, lambda y, dy: dy * y * (1.0 - y), "dy y (1 - y).")
+tanh_grad = _gradient("TanhGrad", _RESULT, lambda y, dy: dy * (1.0 - y * y), "dy (1 - y y).")
 sqrt_grad = _gradient(
-    "SqrtGrad", RESULT,
+    "SqrtGrad", _RESULT,
     lambda y, dy: gg.where(gg.equal(dy, 0), gg.zeros_like(dy), dy * 0.5 / y), "dy / (2 y).",
 )  # fmt: skip
 

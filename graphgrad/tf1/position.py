@@ -18,7 +18,9 @@ _library: dict[str, bool] = {}
 
 def _is_library(file: str) -> bool:
     """Whether code is graphgrad's or this package's own, or passes calls of theirs on."""
-    return os.path.normpath(file).startswith(_LIBRARIES) or "contextlib.py" in file
+    own = os.path.normpath(file).startswith(_LIBRARIES) or "contextlib.py" in file
+    _library[file] = own
+    return own
 
 
 def caller() -> Position | None:
@@ -27,9 +29,7 @@ def caller() -> Position | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if file not in _library:
-            _library[file] = _is_library(file)
-        if not _library[file]:
+        if not (_library[file] if file in _library else _is_library(file)):
             return code, frame.f_lasti
         frame = frame.f_back
     return None

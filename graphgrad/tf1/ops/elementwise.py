@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,7 @@ def of_two(type: str, default: Name = None) -> Function:
     def function(x: Any, y: Any, name: Name = None) -> Tensor:
         return apply(type, x, y, name=name or default)
 
-    return named(function, type, "element by element; shapes are broadcast")
+    return named(function, type, "element by element; shapes are broadcast", default)
 
 
 def activation(type: str, native: Callable[..., Any], kinds: str = "f") -> Callable[..., Tensor]:
@@ -78,9 +79,10 @@ def activation(type: str, native: Callable[..., Any], kinds: str = "f") -> Calla
     return named(function, type, "element by element")
 
 
-def named(function: Function, type: str, manner: str) -> Function:
-    """A function with the name of the op type that it makes, and a docstring."""
-    function.__name__ = function.__qualname__ = type.lower()
+def named(function: Function, type: str, manner: str, name: Name = None) -> Function:
+    """A function with the name of the ops that it makes, and a docstring."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or type)
+    function.__name__ = function.__qualname__ = words.lower()
     function.__doc__ = f"An op of type {type}, {manner}."
     return function
 
