@@ -5,7 +5,7 @@
               the node, which has all outputs
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
               `Program -> Program`, that applies them; `instead` and `beside` make nodes for them,
-              `number_of`, `filled` and `array_of` constants
+              `number_of`, `filled` and `array_of` constants; `optimise` runs graphgrad's own
     backends  a subclass of `Backend` with `name` and `compile(program)`, under the entry point
               group "graphgrad.backends"; `compile` returns a function of arrays, or a `Compiled`
               that says what else it can do; `Kernels` has every op's own kernel
@@ -73,8 +73,9 @@ from .ops.families import (
 from .ops.making import Making
 from .ops.shaping import normal_axis
 from .optimise.build import array_of, beside, filled, instead, number_of
-from .optimise.pipeline import Change, run_passes
+from .optimise.pipeline import Change, optimise, run_passes
 from .optimise.rewrite import Pass, rewrite
+from .optimise.room import Policy
 from .optimise.rule import EXACT, FAST, ROUNDING, NodeOf, RewriteRule, rule
 
 __all__ = [
@@ -111,6 +112,7 @@ __all__ = [
     "OpReport",
     "Pass",
     "Plan",
+    "Policy",
     "Program",
     "RealBinary",
     "RealUnary",
@@ -149,6 +151,7 @@ __all__ = [
     "number_of",
     "one_call_per_node",
     "op_types",
+    "optimise",
     "promoted",
     "result_dtype",
     "rewrite",

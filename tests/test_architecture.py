@@ -2,8 +2,10 @@
 
 import ast
 import re
+import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import networkx as nx
 import pytest
@@ -26,6 +28,9 @@ ONLY_IN = {
     "rich": {"bench/rich_table.py"},
 }
 DEMO = {"sklearn", "matplotlib", "rich", "jinja2"}
+BESIDE = {*sys.stdlib_module_names, "numpy"}
+"""What tf1 imports beside graphgrad; optional packages by name, where they are used."""
+
 MAY_IMPORT = {
     "ir": set(),
     "ops": {"ir"},
@@ -200,6 +205,45 @@ def test_no_cycles_between_modules():
                 if target != path and target.name != "__init__.py":
                     graph.add_edge(*(p.relative_to(ROOT).as_posix() for p in (path, target)))
     assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
+
+
+def is_public(dotted):
+    """Whether each module on the way offers the next name: `graphgrad.extend.Program`."""
+    thing = graphgrad
+    for name in dotted.split(".")[1:]:
+        if isinstance(thing, ModuleType) and name not in dir(thing):
+            return False
+        thing = getattr(thing, name)
+    return True
+
+
+def read_from_gg(path):
+    """What is read from `gg` in a file: `graphgrad.nn.relu`."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and re.fullmatch(r"gg(\.\w+)+", ast.unparse(node)):
+            yield "graphgrad" + ast.unparse(node).removeprefix("gg")
+
+
+def test_tf1_is_written_with_public_names_alone():
+    """It could be a package of its own: what it has of graphgrad, anybody has."""
+    wrong = []
+    for path in [path for path in files() if part(path) == "tf1"]:
+        for name in [*(name for name, *_ in imports(path)), *read_from_gg(path)]:
+            top = name.split(".")[0]
+            fine = is_public(name) if top == "graphgrad" else top in BESIDE
+            if not fine and not name.startswith("graphgrad.tf1."):
+                wrong.append(f"{path.relative_to(ROOT)}: {name}")
+    assert wrong == []
+
+
+def test_nothing_but_its_command_imports_tf1():
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in files()
+        for name, *_ in imports(path)
+        if name.startswith("graphgrad.tf1") and part(path) != "tf1"
+    }
+    assert users == {"commands/tensorflow1.py"}
 
 
 def test_no_two_classes_have_one_name():

@@ -1,9 +1,8 @@
 """TF1's spelling over graphgrad: `import graphgrad.tf1 as tf` runs programs about gradients.
 
-docs/tf1.md lists what is there, and what is different from TensorFlow, with reasons.
+docs/tf1.md lists what is there, and what is different from TensorFlow, with reasons. What is called
+`tf.name` stands in `__all__` of the module that makes it.
 """
-
-from __future__ import annotations
 
 import builtins as _builtins
 import sys as _sys
@@ -27,102 +26,26 @@ from . import (
     math,
     nest,
     nn,
+    python,
     random,
     signal,
     summary,
     test,
     train,
 )
-from . import python as python
-from .checks import (
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_non_negative,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_scalar,
-    assert_type,
-    fake_quant_with_min_max_args,
-    fake_quant_with_min_max_vars,
-)
-from .control_flow import (
-    case,
-    cond,
-    control_dependencies,
-    group,
-    no_op,
-    switch_case,
-)
-from .control_flow import (
-    tuple_ as tuple,
-)
-from .create import (
-    constant,
-    convert_to_tensor,
-    convert_to_tensor_or_indexed_slices,
-    name_scope,
-    register_tensor_conversion_function,
-)
+from .checks import *
+from .control_flow import *
+from .control_flow import tuple_ as tuple
+from .create import *
+from .default_graph import *
 from .derived import register_derived as _register_derived
-from .dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .dtypes import (
-    bool_ as bool,
-)
-from .function import (
-    Assert,
-    Print,
-    custom_gradient,
-    grad_pass_through,
-    numpy_function,
-    py_func,
-    recompute_grad,
-)
-from .function import (
-    print_line as print,
-)
-from .gradients import (
-    AggregationMethod,
-    UnconnectedGradients,
-    gradients,
-)
-from .graph import (
-    Graph,
-    GraphKeys,
-    Operation,
-    Tensor,
-    get_default_graph,
-    reset_default_graph,
-)
-from .graph_def import (
-    GraphDef,
-    import_graph_def,
-)
+from .dtypes import *
+from .dtypes import bool_ as bool
+from .function import *
+from .function import print_line as print
+from .gradients import AggregationMethod, UnconnectedGradients, gradients
+from .graph import *
+from .graph_def import *
 from .initializers import (
     constant_initializer,
     glorot_normal_initializer,
@@ -137,31 +60,9 @@ from .initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
-from .installing import install, uninstall
-from .loops import (
-    foldl,
-    foldr,
-    map_fn,
-    scan,
-    while_loop,
-)
-from .misc import (
-    ConfigProto,
-    Event,
-    GPUOptions,
-    GraphOptions,
-    HistogramProto,
-    IndexedSlices,
-    OptimizerOptions,
-    RunMetadata,
-    RunOptions,
-    SparseTensor,
-    Summary,
-    colocate_with,
-    container,
-    device,
-    get_static_value,
-)
+from .installing import *
+from .loops import *
+from .misc import *
 from .missing import missing as _missing
 from .missing import say_what_is_missing as _say_what_is_missing
 from .ops import array_grad as _array_grad
@@ -173,88 +74,9 @@ from .ops import math_types as _math_types
 from .ops import nn_grad as _nn_grad
 from .ops import nn_types as _nn_types
 from .ops import random_types as _random_types
-from .ops.array import (
-    argsort,
-    batch_gather,
-    batch_to_space,
-    batch_to_space_nd,
-    boolean_mask,
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    broadcast_to,
-    check_numerics,
-    concat,
-    depth_to_space,
-    diag,
-    diag_part,
-    dynamic_partition,
-    dynamic_stitch,
-    ensure_shape,
-    expand_dims,
-    eye,
-    fill,
-    gather,
-    gather_nd,
-    identity,
-    identity_n,
-    invert_permutation,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    matrix_transpose,
-    meshgrid,
-    newaxis,
-    one_hot,
-    ones,
-    ones_like,
-    pack,
-    pad,
-    parallel_stack,
-    placeholder,
-    placeholder_with_default,
-    prevent_gradient,
-    rank,
-    repeat,
-    reshape,
-    reverse,
-    reverse_sequence,
-    reverse_v2,
-    roll,
-    scatter_nd,
-    select,
-    sequence_mask,
-    shape,
-    shape_n,
-    size,
-    sort,
-    space_to_batch,
-    space_to_batch_nd,
-    space_to_depth,
-    split,
-    squeeze,
-    stack,
-    stop_gradient,
-    strided_slice,
-    tensor_scatter_add,
-    tensor_scatter_update,
-    tile,
-    trace,
-    transpose,
-    unique,
-    unique_with_counts,
-    unpack,
-    unstack,
-    verify_tensor_all_finite,
-    where,
-    where_v2,
-    zeros,
-    zeros_like,
-)
+from .ops.array import *
 from .ops.array import slice_ as slice
-from .ops.image import (
-    extract_image_patches,
-)
+from .ops.image import extract_image_patches
 from .ops.linalg import (
     cholesky,
     cholesky_solve,
@@ -268,708 +90,29 @@ from .ops.linalg import (
     self_adjoint_eigvals,
     svd,
 )
-from .ops.math import (
-    abs,
-    accumulate_n,
-    acos,
-    acosh,
-    add,
-    add_n,
-    arg_max,
-    arg_min,
-    argmax,
-    argmin,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    batch_matmul,
-    bincount,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    cast,
-    ceil,
-    clip_by_average_norm,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-    complex,
-    conj,
-    cos,
-    cosh,
-    count_nonzero,
-    cross,
-    cumprod,
-    cumsum,
-    digamma,
-    div,
-    div_no_nan,
-    divide,
-    einsum,
-    equal,
-    erf,
-    erfc,
-    erfinv,
-    exp,
-    expm1,
-    floor,
-    floor_div,
-    floordiv,
-    floormod,
-    global_norm,
-    greater,
-    greater_equal,
-    igamma,
-    igammac,
-    imag,
-    inv,
-    invert,
-    is_finite,
-    is_inf,
-    is_nan,
-    lbeta,
-    less,
-    less_equal,
-    lgamma,
-    lin_space,
-    linspace,
-    log,
-    log1p,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    matmul,
-    maximum,
-    minimum,
-    mod,
-    mul,
-    multiply,
-    ndtri,
-    neg,
-    negative,
-    not_equal,
-    polygamma,
-    pow,
-    range,
-    real,
-    realdiv,
-    reciprocal,
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_std,
-    reduce_sum,
-    reduce_variance,
-    rint,
-    round,
-    rsqrt,
-    saturate_cast,
-    scalar_mul,
-    segment_mean,
-    segment_sum,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sparse_matmul,
-    sqrt,
-    square,
-    squared_difference,
-    sub,
-    subtract,
-    tan,
-    tanh,
-    tensordot,
-    to_bfloat16,
-    to_double,
-    to_float,
-    to_int32,
-    to_int64,
-    truediv,
-    truncatediv,
-    truncatemod,
-    unsorted_segment_sum,
-    xdivy,
-    xlogy,
-    zeta,
-)
-from .ops.random import (
-    multinomial,
-    random_crop,
-    random_gamma,
-    random_normal,
-    random_poisson,
-    random_shuffle,
-    random_uniform,
-    set_random_seed,
-    truncated_normal,
-)
-from .registry import (
-    NoGradient,
-    NotDifferentiable,
-    RegisterGradient,
-)
-from .second_order import (
-    hessians,
-)
-from .session import (
-    InteractiveSession,
-    Session,
-    get_default_session,
-)
-from .shapes import (
-    Dimension,
-    TensorShape,
-)
-from .signal import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-)
-from .tensor_array import (
-    TensorArray,
-)
-from .variable_scope import (
-    AUTO_REUSE,
-    VariableScope,
-    get_local_variable,
-    get_variable,
-    get_variable_scope,
-    make_template,
-    no_regularizer,
-    variable_creator_scope,
-    variable_op_scope,
-    variable_scope,
-)
-from .variables import (
-    Variable,
-    all_variables,
-    assign,
-    assign_add,
-    assign_sub,
-    global_variables,
-    global_variables_initializer,
-    initialize_all_variables,
-    initialize_local_variables,
-    initialize_variables,
-    is_variable_initialized,
-    local_variables,
-    local_variables_initializer,
-    model_variables,
-    moving_average_variables,
-    report_uninitialized_variables,
-    scatter_add,
-    scatter_nd_add,
-    scatter_nd_update,
-    scatter_sub,
-    scatter_update,
-    trainable_variables,
-    variables_initializer,
-)
+from .ops.math import *
+from .ops.random import *
+from .registry import *
+from .second_order import hessians
+from .session import *
+from .shapes import *
+from .signal import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+from .tensor_array import *
+from .variable_scope import *
+from .variables import *
 
-__all__ = [
-    "AUTO_REUSE",
-    "VERSION",
-    "AggregationMethod",
-    "Assert",
-    "ConfigProto",
-    "DType",
-    "Dimension",
-    "Event",
-    "GPUOptions",
-    "Graph",
-    "GraphDef",
-    "GraphKeys",
-    "GraphOptions",
-    "HistogramProto",
-    "IndexedSlices",
-    "InteractiveSession",
-    "NoGradient",
-    "NotDifferentiable",
-    "Operation",
-    "OptimizerOptions",
-    "Print",
-    "RegisterGradient",
-    "RunMetadata",
-    "RunOptions",
-    "Session",
-    "SparseTensor",
-    "Summary",
-    "Tensor",
-    "TensorArray",
-    "TensorShape",
-    "UnconnectedGradients",
-    "Variable",
-    "VariableScope",
-    "__version__",
-    "accumulate_n",
-    "acos",
-    "acosh",
-    "add",
-    "add_n",
-    "add_to_collection",
-    "add_to_collections",
-    "all_variables",
-    "app",
-    "arg_max",
-    "arg_min",
-    "argmax",
-    "argmin",
-    "argsort",
-    "as_dtype",
-    "asin",
-    "asinh",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_non_negative",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_scalar",
-    "assert_type",
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "atan",
-    "atan2",
-    "atanh",
-    "batch_gather",
-    "batch_matmul",
-    "batch_to_space",
-    "batch_to_space_nd",
-    "bfloat16",
-    "bincount",
-    "bitwise",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bool_ref",
-    "boolean_mask",
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "broadcast_to",
-    "case",
-    "cast",
-    "ceil",
-    "check_numerics",
-    "cholesky",
-    "cholesky_solve",
-    "clip_by_average_norm",
-    "clip_by_global_norm",
-    "clip_by_norm",
-    "clip_by_value",
-    "colocate_with",
-    "compat",
-    "complex64",
-    "complex128",
-    "concat",
-    "cond",
-    "conj",
-    "constant",
-    "constant_initializer",
-    "container",
-    "contrib",
-    "control_dependencies",
-    "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices",
-    "cos",
-    "cosh",
-    "count_nonzero",
-    "cross",
-    "cumprod",
-    "cumsum",
-    "custom_gradient",
-    "depth_to_space",
-    "device",
-    "diag",
-    "diag_part",
-    "digamma",
-    "disable_control_flow_v2",
-    "disable_eager_execution",
-    "disable_resource_variables",
-    "disable_v2_behavior",
-    "disable_v2_tensorshape",
-    "distributions",
-    "div",
-    "div_no_nan",
-    "divide",
-    "double",
-    "dynamic_partition",
-    "dynamic_stitch",
-    "einsum",
-    "enable_v2_behavior",
-    "ensure_shape",
-    "equal",
-    "erf",
-    "erfc",
-    "erfinv",
-    "errors",
-    "executing_eagerly",
-    "exp",
-    "expand_dims",
-    "expm1",
-    "extract_image_patches",
-    "eye",
-    "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_vars",
-    "fft",
-    "fft2d",
-    "fft3d",
-    "fill",
-    "finalize",
-    "flags",
-    "float16",
-    "float32",
-    "float32_ref",
-    "float64",
-    "float64_ref",
-    "floor",
-    "floor_div",
-    "floordiv",
-    "floormod",
-    "foldl",
-    "foldr",
-    "gather",
-    "gather_nd",
-    "get_collection",
-    "get_collection_ref",
-    "get_default_graph",
-    "get_default_session",
-    "get_local_variable",
-    "get_static_value",
-    "get_variable",
-    "get_variable_scope",
-    "gfile",
-    "global_norm",
-    "global_variables",
-    "global_variables_initializer",
-    "glorot_normal_initializer",
-    "glorot_uniform_initializer",
-    "grad_pass_through",
-    "gradients",
-    "graph_util",
-    "greater",
-    "greater_equal",
-    "group",
-    "half",
-    "hessians",
-    "histogram_summary",
-    "identity",
-    "identity_initializer",
-    "identity_n",
-    "ifft",
-    "ifft2d",
-    "ifft3d",
-    "igamma",
-    "igammac",
-    "imag",
-    "image",
-    "image_summary",
-    "import_graph_def",
-    "initialize_all_variables",
-    "initialize_local_variables",
-    "initialize_variables",
-    "initializers",
-    "install",
-    "int8",
-    "int16",
-    "int32",
-    "int32_ref",
-    "int64",
-    "int64_ref",
-    "inv",
-    "invert",
-    "invert_permutation",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "is_tensor",
-    "is_variable_initialized",
-    "layers",
-    "lbeta",
-    "less",
-    "less_equal",
-    "lgamma",
-    "lin_space",
-    "linalg",
-    "linspace",
-    "local_variables",
-    "local_variables_initializer",
-    "log",
-    "log1p",
-    "logging",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "losses",
-    "make_template",
-    "map_fn",
-    "math",
-    "matmul",
-    "matrix_band_part",
-    "matrix_determinant",
-    "matrix_diag",
-    "matrix_diag_part",
-    "matrix_inverse",
-    "matrix_set_diag",
-    "matrix_solve",
-    "matrix_transpose",
-    "matrix_triangular_solve",
-    "maximum",
-    "merge_all_summaries",
-    "merge_summary",
-    "meshgrid",
-    "minimum",
-    "mod",
-    "model_variables",
-    "moving_average_variables",
-    "mul",
-    "multinomial",
-    "multiply",
-    "name_scope",
-    "ndtri",
-    "neg",
-    "negative",
-    "nest",
-    "newaxis",
-    "nn",
-    "no_op",
-    "no_regularizer",
-    "norm",
-    "not_equal",
-    "numpy_function",
-    "one_hot",
-    "ones",
-    "ones_initializer",
-    "ones_like",
-    "op_scope",
-    "orthogonal_initializer",
-    "pack",
-    "pad",
-    "parallel_stack",
-    "placeholder",
-    "placeholder_with_default",
-    "polygamma",
-    "prevent_gradient",
-    "py_func",
-    "python",
-    "qr",
-    "random",
-    "random_crop",
-    "random_gamma",
-    "random_normal",
-    "random_normal_initializer",
-    "random_poisson",
-    "random_shuffle",
-    "random_uniform",
-    "random_uniform_initializer",
-    "rank",
-    "real",
-    "realdiv",
-    "reciprocal",
-    "recompute_grad",
-    "reduce_all",
-    "reduce_any",
-    "reduce_logsumexp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_std",
-    "reduce_sum",
-    "reduce_variance",
-    "register_tensor_conversion_function",
-    "repeat",
-    "report_uninitialized_variables",
-    "reset_default_graph",
-    "reshape",
-    "reverse",
-    "reverse_sequence",
-    "reverse_v2",
-    "rint",
-    "roll",
-    "rsqrt",
-    "saturate_cast",
-    "scalar_mul",
-    "scalar_summary",
-    "scan",
-    "scatter_add",
-    "scatter_nd",
-    "scatter_nd_add",
-    "scatter_nd_update",
-    "scatter_sub",
-    "scatter_update",
-    "segment_mean",
-    "segment_sum",
-    "select",
-    "self_adjoint_eig",
-    "self_adjoint_eigvals",
-    "sequence_mask",
-    "set_random_seed",
-    "shape",
-    "shape_n",
-    "sigmoid",
-    "sign",
-    "signal",
-    "sin",
-    "sinh",
-    "size",
-    "sort",
-    "space_to_batch",
-    "space_to_batch_nd",
-    "space_to_depth",
-    "sparse_matmul",
-    "spectral",
-    "split",
-    "sqrt",
-    "square",
-    "squared_difference",
-    "squeeze",
-    "stack",
-    "stop_gradient",
-    "strided_slice",
-    "string",
-    "sub",
-    "subtract",
-    "summary",
-    "svd",
-    "switch_case",
-    "tan",
-    "tanh",
-    "tensor_scatter_add",
-    "tensor_scatter_update",
-    "tensordot",
-    "test",
-    "tile",
-    "to_bfloat16",
-    "to_double",
-    "to_float",
-    "to_int32",
-    "to_int64",
-    "trace",
-    "train",
-    "trainable_variables",
-    "transpose",
-    "truediv",
-    "truncated_normal",
-    "truncated_normal_initializer",
-    "truncatediv",
-    "truncatemod",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uniform_unit_scaling_initializer",
-    "uninstall",
-    "unique",
-    "unique_with_counts",
-    "unpack",
-    "unsorted_segment_sum",
-    "unstack",
-    "variable_creator_scope",
-    "variable_op_scope",
-    "variable_scope",
-    "variables_initializer",
-    "variance_scaling_initializer",
-    "verify_tensor_all_finite",
-    "where",
-    "where_v2",
-    "while_loop",
-    "xdivy",
-    "xlogy",
-    "zeros",
-    "zeros_initializer",
-    "zeros_like",
-    "zeta",
-]  # fmt: skip
-
-__version__ = "1.15.5"
-VERSION = __version__
+VERSION = __version__ = "1.15.5"
 float32_ref, float64_ref, int32_ref = float32._ref, float64._ref, int32._ref
 int64_ref, bool_ref = int64._ref, bool._ref
-
-
-def executing_eagerly() -> _Any:
-    """False: a graph is built."""
-    return False
-
-
-def _nothing(*_: _Any, **__: _Any) -> None:
-    """Nothing: this is how it is anyway."""
-
-
-disable_v2_behavior = disable_eager_execution = disable_v2_tensorshape = _nothing
-disable_resource_variables = disable_control_flow_v2 = enable_v2_behavior = _nothing
-
-
-def is_tensor(x: _Any) -> _Any:
-    """Whether this is a tensor or variable."""
-    return isinstance(x, Tensor) or hasattr(x, "_tensor_of")
-
-
-def add_to_collection(name: _Any, value: _Any) -> None:
-    """Put a value into a collection of the default graph."""
-    get_default_graph().add_to_collection(name, value)
-
-
-def add_to_collections(names: _Any, value: _Any) -> None:
-    """Put a value into several collections of the default graph."""
-    get_default_graph().add_to_collections(names, value)
-
-
-def get_collection(key: _Any, scope: _Any = None) -> _Any:
-    """A copy of a collection of the default graph."""
-    return get_default_graph().get_collection(key, scope)
-
-
-def get_collection_ref(key: _Any) -> _Any:
-    """A collection of the default graph."""
-    return get_default_graph().get_collection_ref(key)
-
-
-def op_scope(values: _Any, name: _Any, default_name: _Any = None) -> _Any:
-    """`name_scope`, with the arguments of TensorFlow 0.x."""
-    return name_scope(name, default_name, values)
-
-
-def finalize() -> None:
-    """Nothing can be added to the default graph any more."""
-    get_default_graph().finalize()
-
-
 spectral = signal
 scalar_summary, histogram_summary = summary.scalar, summary.histogram
 image_summary, merge_all_summaries = summary.image, summary.merge_all
 merge_summary = summary.merge
+
+_here = _sys.modules[__name__]
 bitwise = _ModuleType(f"{__name__}.bitwise", "`tf.bitwise`.")
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"):
     setattr(bitwise, _name, getattr(math, _name))
-_SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
-"""What is named like a builtin of Python's: `import *` leaves it out."""
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, *_SHADOWING])
-
-
-_register_derived()
-_here = _sys.modules[__name__]
 compat = _ModuleType(f"{__name__}.compat", "`tf.compat`.")
 compat.__dict__.update(
     v1=_here,
@@ -980,9 +123,25 @@ compat.__dict__.update(
 _sys.modules.update({m.__name__: m for m in (bitwise, compat)})
 _sys.modules[f"{__name__}.compat.v1"] = _here
 _sys.modules[f"{__name__}.nn.rnn_cell"] = nn.rnn_cell
-_say_what_is_missing(
-    __name__, [n for n in __all__ if n != "compat" and isinstance(globals()[n], _ModuleType)]
-)
+
+_SPACES = [
+    "app", "bitwise", "compat", "contrib", "distributions", "errors", "flags", "gfile",
+    "graph_util", "image", "initializers", "layers", "linalg", "logging", "losses", "math", "nest",
+    "nn", "python", "random", "signal", "spectral", "summary", "test", "train",
+]  # fmt: skip
+_NAMES = [n for n, v in vars(_here).items() if not (n[0] == "_" or isinstance(v, _ModuleType))]
+_SHADOWING = [name for name in _NAMES if hasattr(_builtins, name)]
+"""What is named like a builtin of Python's: `import *` leaves it out."""
+
+__all__ = sorted(["__version__", *_SPACES, *(n for n in _NAMES if n not in _SHADOWING)])
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SHADOWING])
+
+
+_register_derived()
+_say_what_is_missing(__name__, [name for name in _SPACES if name != "compat"])
 
 
 def __getattr__(name: str) -> _Any:

@@ -14,14 +14,11 @@ from .registry import RegisterGradient
 from .scope import changed, scope_of
 from .shapes import unknown_shape
 
-__all__ = [
-    "CondContext", "case", "cond", "group", "no_op", "switch_case", "tuple_", "with_dependencies",
-]  # fmt: skip
+__all__ = ["case", "cond", "control_dependencies", "group", "no_op", "switch_case"]
 
 
-define("NoOp", types=lambda i, a: [], infer=lambda i, a: [], stateful=False)
-define("Switch", "data:A pred:bool", infer=lambda i, a: [i[0]._shape] * 2,
-       types=lambda i, a: [i[0].dtype.base_dtype] * 2)  # fmt: skip
+define("NoOp", dtype=[], infer=lambda i, a: [])
+define("Switch", "data:A pred:bool", infer=lambda i, a: [i[0]._shape] * 2, like=(0, 0))
 
 
 define("RefSwitch", "data:R pred:bool", infer=lambda i, a: [i[0]._shape] * 2,

@@ -14,10 +14,7 @@ __all__ = ["copied"]
 def copied(
     ops: Iterable[Operation],
     known: dict[Tensor, Tensor],
-    *,
     graph: Any = None,
-    prefix: str = "",
-    keep_controls: bool = True,
 ) -> dict[Operation, Operation]:
     """Copies of ops, made in the order in which the ops were; inputs are looked up in `known`.
 
@@ -38,13 +35,10 @@ def copied(
                 [t.dtype for t in op.outputs],
                 [t.shape for t in op.outputs],
                 attrs,
-                prefix + op.name if prefix else op.name.rsplit("/", 1)[-1],
+                op.name.rsplit("/", 1)[-1],
             )
-        if keep_controls:
-            new.control_inputs += [
-                made[c] for c in op.control_inputs if c in made and made[c] not in
-                new.control_inputs
-            ]  # fmt: skip
+        copies = [made[c] for c in op.control_inputs if c in made]
+        new.control_inputs += [c for c in copies if c not in new.control_inputs]
         made[op] = new
         known.update(zip(op.outputs, new.outputs, strict=True))
     return made

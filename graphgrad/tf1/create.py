@@ -13,12 +13,11 @@ from .dtypes import DType, as_dtype
 from .graph import Graph, Operation, Tensor, get_default_graph
 from .scope import pushed
 from .shapes import Dimension, TensorShape
-from .static import constant_value
 from .trial import tried
 
 __all__ = [
-    "apply", "build", "constant", "convert_n_to_tensor", "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices", "name_scope", "register_tensor_conversion_function",
+    "constant", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "name_scope",
+    "register_tensor_conversion_function",
 ]  # fmt: skip
 
 _conversions: list[tuple[Any, Callable[..., Any]]] = []
@@ -132,15 +131,8 @@ def _check_fits(value: Any, array: Any, dtype: DType, numpy_given: bool) -> None
     kind, wanted = array.dtype.kind, dtype.numpy.kind
     if array.size == 0:
         return
-    if kind == "f" and wanted in "iu" and not numpy_given:
-        raise TypeError(
-            f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
-        )
-    if (kind == "b") != (wanted == "b") and not numpy_given:
-        raise TypeError(
-            f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
-        )
-    if (kind == "O") != (wanted == "O"):
+    narrowed = (kind == "f" and wanted in "iu") or (kind == "b") != (wanted == "b")
+    if (narrowed and not numpy_given) or (kind == "O") != (wanted == "O"):
         raise TypeError(
             f"Expected {dtype.name}, got {value!r} of type {_name_of(value)!r} instead."
         )
@@ -414,6 +406,3 @@ def _check_types(
                 f"{t.dtype.base_dtype.name} that does not match type "
                 f"{kind.dtype.base_dtype.name} of argument '{first}'."
             )
-
-
-__all__ += ["constant_value"]

@@ -78,20 +78,35 @@ def define(
     arguments: str = "",
     *,
     lower: Callable[..., Any] | None = None,
+    native: Callable[..., Any] | None = None,
     host: Callable[..., Any] | None = None,
     infer: Callable[..., Any] | None = None,
     dtype: Any = None,
+    like: int | Sequence[int] | None = None,
     types: Callable[..., Sequence[DType]] | None = None,
     stateful: bool = False,
     kinds: str = "",
     no_gradient: Iterable[int] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Define an op type; as a decorator, of what lowers it."""
+    """Define an op type; as a decorator, of what lowers it.
+
+    native  the function of tensors alone that it is in graphgrad, in place of `lower`
+    dtype   the type of its result, or those of its results, in place of `types`
+    like    the place of the input whose type its result has, or those for its results
+    """
+    if native is not None:
+        lower = _of_tensors(native)
     if dtype is not None:
         fixed = [as_dtype(d) for d in (dtype if isinstance(dtype, list) else [dtype])]
 
         def types(inputs: Any, attrs: Any) -> Sequence[DType]:
             return fixed
+
+    elif like is not None:
+        places = [like] if isinstance(like, int) else like
+
+        def types(inputs: Any, attrs: Any) -> Sequence[DType]:
+            return [inputs[i].dtype.base_dtype for i in places]
 
     made = Definition(
         type, _arguments(arguments), lower, host, infer, types, stateful, kinds,
@@ -105,6 +120,10 @@ def define(
         return function
 
     return with_lower
+
+
+def _of_tensors(native: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda trace, op, *tensors: native(*tensors)
 
 
 def definition_of(type: str) -> Definition:

@@ -120,22 +120,35 @@ class Uniform(Distribution):
         return M.log(self.high - self.low)
 
 
-class Bernoulli(Distribution):
+class _Discrete(Distribution):
+    """A distribution by logits or by probabilities: one of them is given."""
+
+    def _parametrise(
+        self, logits: Any, probs: Any, name: str, to_probs: Any, to_logits: Any
+    ) -> None:
+        if (logits is None) == (probs is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        with name_scope(name):
+            if logits is None:
+                self.probs = convert_to_tensor(probs, name="probs")
+                self.logits = to_logits(self.probs)
+            else:
+                self.logits = convert_to_tensor(logits, name="logits")
+                self.probs = to_probs(self.logits)
+
+
+def _log_odds(probs: Tensor) -> Tensor:
+    return M.log(probs) - M.log1p(-1.0 * probs)
+
+
+class Bernoulli(_Discrete):
     """1 with a probability, else 0; by logits or probabilities."""
 
     def __init__(
         self, logits: Any = None, probs: Any = None, dtype: Any = "int32", name: str = "Bernoulli",
         **_: Any,
     ) -> None:  # fmt: skip
-        if (logits is None) == (probs is None):
-            raise ValueError("Must pass probs or logits, but not both.")
-        with name_scope(name):
-            if logits is None:
-                self.probs = convert_to_tensor(probs, name="probs")
-                self.logits = M.log(self.probs) - M.log1p(-1.0 * self.probs)
-            else:
-                self.logits = convert_to_tensor(logits, name="logits")
-                self.probs = M.sigmoid(self.logits)
+        self._parametrise(logits, probs, name, M.sigmoid, _log_odds)
         self.dtype = as_dtype(dtype)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
@@ -163,22 +176,14 @@ class Bernoulli(Distribution):
         return nn.softplus(-self.logits) + (1.0 - self.probs) * self.logits
 
 
-class Categorical(Distribution):
+class Categorical(_Discrete):
     """A number of a class, by logits or probabilities along the last axis."""
 
     def __init__(
         self, logits: Any = None, probs: Any = None, dtype: Any = "int32",
         name: str = "Categorical", **_: Any,
     ) -> None:  # fmt: skip
-        if (logits is None) == (probs is None):
-            raise ValueError("Must pass probs or logits, but not both.")
-        with name_scope(name):
-            if logits is None:
-                self.probs = convert_to_tensor(probs, name="probs")
-                self.logits = M.log(self.probs)
-            else:
-                self.logits = convert_to_tensor(logits, name="logits")
-                self.probs = nn.softmax(self.logits)
+        self._parametrise(logits, probs, name, nn.softmax, M.log)
         self.dtype = as_dtype(dtype)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import DTypeError
-from ..ir.kinds import bfloat16 as native_bfloat16
+import graphgrad as gg
+from graphgrad.extend import as_dtype as native_dtype
 
-__all__ = ["DType", "as_dtype"]
+__all__ = [
+    "DType", "as_dtype", "bfloat16", "complex64", "complex128", "double", "float16", "float32",
+    "float64", "half", "int8", "int16", "int32", "int64", "string", "uint8", "uint16", "uint32",
+    "uint64",
+]  # fmt: skip
 
 
 class DType:
@@ -138,23 +142,15 @@ class DType:
         return as_dtype, (self.name,)
 
 
-NAMES: tuple[str, ...] = (
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-)
-NAMES += ("uint32", "uint64", "complex64", "complex128", "bool")
+NAMES = [
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "complex64", "complex128", "bool",
+]  # fmt: skip
 BASES = {name: DType(name, name) for name in NAMES}
 BASES["object"] = DType("string", object)
 try:
-    BASES["bfloat16"] = DType("bfloat16", native_bfloat16())
-except DTypeError:  # without ml_dtypes there is the name, and nothing can be made of it
+    BASES["bfloat16"] = DType("bfloat16", native_dtype("bfloat16"))
+except gg.DTypeError:  # without ml_dtypes there is the name, and nothing can be made of it
     BASES["bfloat16"] = DType("bfloat16", np.dtype("V2"))
 REFERENCES = {key: DType(base.name, base.numpy, True) for key, base in BASES.items()}
 ENUMS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "object": 7}

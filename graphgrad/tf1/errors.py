@@ -6,11 +6,10 @@ from typing import Any
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError",
-    "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
-    "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError",
-    "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-    "UnknownError",
+    "DeadlineExceededError", "FailedPreconditionError", "InternalError", "InvalidArgumentError",
+    "NotFoundError", "OpError", "OperatorNotAllowedInGraphError", "OutOfRangeError",
+    "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
+    "UnimplementedError", "UnknownError",
 ]  # fmt: skip
 
 

@@ -8,16 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "FLAGS",
-    "DEFINE_bool",
-    "DEFINE_boolean",
-    "DEFINE_enum",
-    "DEFINE_float",
-    "DEFINE_integer",
-    "DEFINE_list",
-    "DEFINE_string",
-    "mark_flag_as_required",
-    "run",
+    "FLAGS", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer",
+    "DEFINE_list", "DEFINE_string", "mark_flag_as_required", "run",
 ]  # fmt: skip
 
 

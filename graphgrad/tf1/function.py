@@ -29,7 +29,7 @@ from .shapes import unknown_shape
 from .variables import trainable_variables
 
 __all__ = [
-    "Assert", "Defun", "Print", "custom_gradient", "grad_pass_through", "numpy_function", "py_func",
+    "Assert", "Print", "custom_gradient", "grad_pass_through", "numpy_function", "py_func",
     "recompute_grad",
 ]  # fmt: skip
 
@@ -248,17 +248,11 @@ def _call_python(run: Any, op: Any, *arrays: Any) -> Any:
     return found
 
 
-def _python_shapes(inputs: Any, attrs: Any) -> Any:
-    return [unknown_shape() for _ in attrs["Tout"]]
-
-
-def _python_types(inputs: Any, attrs: Any) -> Any:
-    return attrs["Tout"]
-
-
-define("PyFunc", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types,
-       stateful=True)  # fmt: skip
-define("PyFuncStateless", "input*:A", host=_call_python, infer=_python_shapes, types=_python_types)
+for _type, _stateful in (("PyFunc", True), ("PyFuncStateless", False)):
+    define(
+        _type, "input*:A", host=_call_python, types=lambda i, a: a["Tout"], stateful=_stateful,
+        infer=lambda i, a: [unknown_shape() for _ in a["Tout"]],
+    )  # fmt: skip
 
 
 def py_func(
@@ -332,7 +326,7 @@ def _print_line(run: Any, op: Any, *data: Any) -> Any:
     return []
 
 
-define("PrintV2", "data*:A", host=_print_line, infer=lambda i, a: [], types=lambda i, a: [],
+define("PrintV2", "data*:A", host=_print_line, infer=lambda i, a: [], dtype=[],
        stateful=True)  # fmt: skip
 
 
@@ -356,7 +350,7 @@ def _assert(run: Any, op: Any, condition: Any, *data: Any) -> Any:
 
 
 define("Assert", "condition:bool data*:A", host=_assert, infer=lambda i, a: [],
-       types=lambda i, a: [], stateful=True)  # fmt: skip
+       dtype=[], stateful=True)  # fmt: skip
 
 
 def Assert(condition: Any, data: Any, summarize: Any = None, name: Any = None) -> Operation:

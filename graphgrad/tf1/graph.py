@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,20 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir.position import _library, is_library, show
 from .dtypes import DType, as_dtype
 from .errors import OperatorNotAllowedInGraphError
+from .position import caller, show
 from .scope import ControlFrame, changed, default_stack, pushed, scope_of
 from .shapes import TensorShape, as_shape
 
-__all__ = [
-    "Graph", "GraphKeys", "NodeDef", "OpDefinition", "Operation", "Tensor", "get_default_graph",
-    "reset_default_graph",
-]  # fmt: skip
+__all__ = ["Graph", "GraphKeys", "Operation", "Tensor", "get_default_graph", "reset_default_graph"]
 
 VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
-_getframe = sys._getframe
 
 
 class Tensor:
@@ -403,7 +398,7 @@ class Graph:
         op._id = len(self._ops)
         if flow is not None:
             flow.take(op)
-        op.position = _position()
+        op.position = caller()
         self._ops.append(op)
         self._by_name[full] = op
         for frame in scope.controls:
@@ -780,18 +775,6 @@ def _controls(frames: tuple[ControlFrame, ...], inputs: tuple[Tensor, ...]) -> l
             continue
         found += [c for c in frame.ops if c not in makers and c not in found]
     return found
-
-
-def _position() -> Any:
-    frame: Any = _getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        if not (_library[file] if file in _library else is_library(file)):
-            if "contextlib.py" not in file:
-                return code, frame.f_lasti
-        frame = frame.f_back
-    return None
 
 
 _global: list[Graph | None] = [None]

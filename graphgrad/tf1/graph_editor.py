@@ -219,7 +219,7 @@ def copy_with_input_replacements(
     """Copies of ops, which read copies, replacements, or what the ops read."""
     known = dict(replacement_ts)
     given = set(known)
-    ops = copied(make_list_of_op(sgv), known, graph=dst_graph, prefix="")
+    ops = copied(make_list_of_op(sgv), known, dst_graph)
     tensors = {t: c for t, c in known.items() if t not in given}
     return SubGraphView(ops.values()), TransformerInfo(ops, tensors)
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from .ops.image import *  # noqa: F403
+from .ops.image import *

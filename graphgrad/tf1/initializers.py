@@ -34,6 +34,9 @@ class Initializer:
 
     dtype: Any = as_dtype("float32")
 
+    def __init__(self, dtype: Any = "float32") -> None:
+        self.dtype = as_dtype(dtype)
+
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return self._make([int(n) for n in shape], self.dtype if dtype is None else as_dtype(dtype))
 
@@ -53,18 +56,12 @@ class Initializer:
 class Zeros(Initializer):
     """Zeros."""
 
-    def __init__(self, dtype: Any = "float32") -> None:
-        self.dtype = as_dtype(dtype)
-
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
         return A.zeros(shape, dtype)
 
 
 class Ones(Initializer):
     """Ones."""
-
-    def __init__(self, dtype: Any = "float32") -> None:
-        self.dtype = as_dtype(dtype)
 
     def _make(self, shape: list[int], dtype: Any) -> Tensor:
         return A.ones(shape, dtype)

@@ -16,7 +16,8 @@ from .ops import math as M
 from .ops import nn
 from .refused import refuses
 from .training.averages import assign_moving_average
-from .variable_scope import get_variable, variable_scope
+from .variable_scope import Scoped, variable_scope
+from .weights import Parameter, biased, weights
 
 __all__ = [
     "Conv2D", "Dense", "average_pooling1d", "average_pooling2d", "batch_normalization", "conv1d",
@@ -32,7 +33,8 @@ def _named(name: Any, default: str, reuse: Any) -> Any:
     return variable_scope(name, reuse=reuse)
 
 
-def _finished(made: Any, activation: Any, activity: Any) -> Any:
+def _finished(made: Any, bias: Any, form: Any, activation: Any, activity: Any) -> Any:
+    made = biased(made, bias, form)
     if activation is not None:
         made = activation(made)
     if activity is not None:
@@ -63,22 +65,12 @@ def dense(
         if n is None:
             raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found "
                              "`None`.")  # fmt: skip
-        kernel = get_variable(
-            "kernel", [n, units], x.dtype, kernel_initializer, kernel_regularizer, trainable,
-            constraint=kernel_constraint,
-        )  # fmt: skip
-        if use_bias:
-            bias = get_variable(
-                "bias", [units], x.dtype, bias_initializer or zeros_initializer(), bias_regularizer,
-                trainable, constraint=bias_constraint,
-            )  # fmt: skip
-        if x.shape.ndims is not None and x.shape.ndims > 2:
-            made = M.tensordot(x, kernel, [[x.shape.ndims - 1], [0]])
-        else:
-            made = M.matmul(x, kernel)
-        if use_bias:
-            made = nn.bias_add(made, bias)
-        return _finished(made, activation, activity_regularizer)
+        kernel = Parameter("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        bias = Parameter("bias", bias_initializer, bias_regularizer, bias_constraint)
+        w, b = weights(x, [n, units], units, kernel, bias if use_bias else None, trainable)
+        rank = x.shape.ndims or 0
+        made = M.tensordot(x, w, [[rank - 1], [0]]) if rank > 2 else M.matmul(x, w)
+        return _finished(made, b, None, activation, activity_regularizer)
 
 
 fully_connected = dense
@@ -126,18 +118,12 @@ def conv2d(
         x = convert_to_tensor(inputs)
         form = _form(data_format)
         shape = [*_pair(kernel_size), _channels(x, data_format), filters]
-        kernel = get_variable("kernel", shape, x.dtype, kernel_initializer, kernel_regularizer,
-                              trainable, constraint=kernel_constraint)  # fmt: skip
-        if use_bias:
-            bias = get_variable(
-                "bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
-                bias_regularizer, trainable, constraint=bias_constraint,
-            )  # fmt: skip
-        made = nn.conv2d(x, kernel, _pair(strides), padding.upper(), data_format=form,
+        kernel = Parameter("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        bias = Parameter("bias", bias_initializer, bias_regularizer, bias_constraint)
+        w, b = weights(x, shape, filters, kernel, bias if use_bias else None, trainable)
+        made = nn.conv2d(x, w, _pair(strides), padding.upper(), data_format=form,
                          dilations=_pair(dilation_rate))  # fmt: skip
-        if use_bias:
-            made = nn.bias_add(made, bias, data_format=form)
-        return _finished(made, activation, activity_regularizer)
+        return _finished(made, b, form, activation, activity_regularizer)
 
 
 @refuses("data_format", "kernel_constraint", "bias_constraint")
@@ -166,15 +152,11 @@ def conv1d(
     with _named(name, "conv1d", reuse):
         x = convert_to_tensor(inputs)
         shape = [*_pair(kernel_size, 1), x.shape[-1].value, filters]
-        kernel = get_variable("kernel", shape, x.dtype, kernel_initializer, kernel_regularizer,
-                              trainable)  # fmt: skip
-        made = nn.conv1d(x, kernel, _pair(strides, 1)[0], padding.upper(),
-                         dilations=dilation_rate)  # fmt: skip
-        if use_bias:
-            bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
-                                bias_regularizer, trainable)  # fmt: skip
-            made = nn.bias_add(made, bias)
-        return _finished(made, activation, activity_regularizer)
+        kernel = Parameter("kernel", kernel_initializer, kernel_regularizer)
+        bias = Parameter("bias", bias_initializer, bias_regularizer) if use_bias else None
+        w, b = weights(x, shape, filters, kernel, bias, trainable)
+        made = nn.conv1d(x, w, _pair(strides, 1)[0], padding.upper(), dilations=dilation_rate)
+        return _finished(made, b, None, activation, activity_regularizer)
 
 
 @refuses("kernel_constraint", "bias_constraint")
@@ -202,8 +184,10 @@ def conv2d_transpose(
     with _named(name, "conv2d_transpose", reuse):
         x = convert_to_tensor(inputs)
         form, size, steps = _form(data_format), _pair(kernel_size), _pair(strides)
-        kernel = get_variable("kernel", [*size, filters, _channels(x, data_format)], x.dtype,
-                              kernel_initializer, kernel_regularizer, trainable)  # fmt: skip
+        kernel = Parameter("kernel", kernel_initializer, kernel_regularizer)
+        bias = Parameter("bias", bias_initializer, bias_regularizer) if use_bias else None
+        sizes = [*size, filters, _channels(x, data_format)]
+        w, b = weights(x, sizes, filters, kernel, bias, trainable)
         lengths = A.shape(x)
         at = 2 if form == "NCHW" else 1
         known = x.shape.as_list()
@@ -213,12 +197,8 @@ def conv2d_transpose(
         ]
         batch = known[0] if known[0] is not None else lengths[0]
         shape = [batch, filters, *space] if form == "NCHW" else [batch, *space, filters]
-        made = nn.conv2d_transpose(x, kernel, shape, steps, padding.upper(), form)
-        if use_bias:
-            bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
-                                bias_regularizer, trainable)  # fmt: skip
-            made = nn.bias_add(made, bias, data_format=form)
-        return _finished(made, activation, activity_regularizer)
+        made = nn.conv2d_transpose(x, w, shape, steps, padding.upper(), form)
+        return _finished(made, b, form, activation, activity_regularizer)
 
 
 def _wide(n: Any, kernel: int, stride: int, padding: str) -> Any:
@@ -247,16 +227,14 @@ def separable_conv2d(
     with _named(name, "separable_conv2d", reuse):
         x = convert_to_tensor(inputs)
         c = _channels(x, "channels_last")
-        deep = get_variable("depthwise_kernel", [*_pair(kernel_size), c, depth_multiplier],
-                            x.dtype, depthwise_initializer, trainable=trainable)  # fmt: skip
-        wide = get_variable("pointwise_kernel", [1, 1, c * depth_multiplier, filters], x.dtype,
-                            pointwise_initializer, trainable=trainable)  # fmt: skip
-        made = nn.separable_conv2d(x, deep, wide, [1, *_pair(strides), 1], padding.upper())
-        if use_bias:
-            bias = get_variable("bias", [filters], x.dtype, bias_initializer or zeros_initializer(),
-                                trainable=trainable)  # fmt: skip
-            made = nn.bias_add(made, bias)
-        return _finished(made, activation, None)
+        shape = [*_pair(kernel_size), c, depth_multiplier]
+        deep = Parameter("depthwise_kernel", depthwise_initializer).of(x, shape, trainable)
+        wide = Parameter("pointwise_kernel", pointwise_initializer)
+        bias = Parameter("bias", bias_initializer) if use_bias else None
+        sizes = [1, 1, c * depth_multiplier, filters]
+        w, b = weights(x, sizes, filters, wide, bias, trainable)
+        made = nn.separable_conv2d(x, deep, w, [1, *_pair(strides), 1], padding.upper())
+        return _finished(made, b, None, activation, None)
 
 
 def _pooling(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -370,19 +348,15 @@ def batch_normalization(
     rank = len(x.shape)
     at = int(np.atleast_1d(axis)[0]) % rank
     n = x.shape[at].value
-    with _named(name, "batch_normalization", reuse) as scope:
-        gamma = beta = None
-        if scale:
-            gamma = get_variable("gamma", [n], x.dtype, gamma_initializer or ones_initializer(),
-                                 gamma_regularizer, trainable)  # fmt: skip
-        if center:
-            beta = get_variable("beta", [n], x.dtype, beta_initializer or zeros_initializer(),
-                                beta_regularizer, trainable)  # fmt: skip
-        mean = get_variable("moving_mean", [n], x.dtype, moving_mean_initializer or
-                            zeros_initializer(), trainable=False)  # fmt: skip
-        spread = get_variable("moving_variance", [n], x.dtype, moving_variance_initializer or
-                              ones_initializer(), trainable=False)  # fmt: skip
-    del scope
+    zeros, ones = zeros_initializer(), ones_initializer()
+    scales = Parameter("gamma", gamma_initializer or ones, gamma_regularizer)
+    shifts = Parameter("beta", beta_initializer or zeros, beta_regularizer)
+    means = Parameter("moving_mean", moving_mean_initializer or zeros)
+    spreads = Parameter("moving_variance", moving_variance_initializer or ones)
+    with _named(name, "batch_normalization", reuse):
+        gamma = scales.of(x, [n], trainable) if scale else None
+        beta = shifts.of(x, [n], trainable) if center else None
+        mean, spread = (p.of(x, [n], trainable=False) for p in (means, spreads))
     one_op = (fused is None or fused) and rank == 4 and at in (1, 3)
     if one_op:
         made, batch_mean, batch_spread = _fused(x, gamma, beta, mean, spread, epsilon, at, training)
@@ -445,7 +419,7 @@ def _move(variable: Any, value: Any, momentum: Any, training: Any) -> None:
     variable.graph.add_to_collection(GraphKeys.UPDATE_OPS, moved)
 
 
-class _Layer:
+class _Layer(Scoped):
     """A layer that is made before it is called; its calls share variables."""
 
     function: Callable[..., Tensor]
@@ -453,7 +427,6 @@ class _Layer:
 
     def __init__(self, *args: Any, name: Any = None, **kwargs: Any) -> None:
         self._args, self._kwargs, self._given = args, kwargs, name
-        self._scope: Any = None
 
     def __call__(self, inputs: Any) -> Tensor:
         first = self._scope is None
@@ -465,16 +438,6 @@ class _Layer:
                                    **self._kwargs)  # fmt: skip
 
     apply = __call__
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Its variables that are trained."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    @property
-    def variables(self) -> list[Any]:
-        """Its variables."""
-        return [] if self._scope is None else self._scope.global_variables()
 
     @property
     def kernel(self) -> Any:

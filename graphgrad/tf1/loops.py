@@ -26,7 +26,7 @@ from .scope import changed, scope_of
 from .shapes import TensorShape, as_shape, unknown_shape
 from .tensor_array import TensorArray
 
-__all__ = ["WhileContext", "foldl", "foldr", "map_fn", "scan", "while_loop"]
+__all__ = ["foldl", "foldr", "map_fn", "scan", "while_loop"]
 
 
 class WhileContext:
@@ -520,6 +520,21 @@ def _lengths(elems: list[Tensor]) -> Any:
     return apply("Shape", elems[0], out_type="int32")[0]
 
 
+def _part_of(elems: Any, flat: list[Tensor], i: Any) -> Any:
+    """The part of a number, in the structure of elems."""
+    return pack_sequence_as(elems, [apply("GatherV2", t, i, 0, batch_dims=0) for t in flat])
+
+
+def _stacked_in(structure: Any, arrays: list[TensorArray], flat: list[Tensor]) -> Any:
+    """All parts that were written, as many as there were to read, in a structure."""
+    stacks = [a.stack() for a in arrays]
+    n = flat[0].shape[0].value if flat[0].shape.ndims else None
+    for t in stacks:
+        if t.shape.ndims is not None:
+            t.set_shape([n, *t.shape.as_list()[1:]])
+    return pack_sequence_as(structure, stacks)
+
+
 def map_fn(
     fn: Callable[..., Any],
     elems: Any,
@@ -543,10 +558,7 @@ def map_fn(
         out = [TensorArray(k, n, infer_shape=infer_shape) for k in kinds]
 
         def step(i: Any, arrays: Any) -> Any:
-            parts = pack_sequence_as(
-                elems, [apply("GatherV2", t, i, 0, batch_dims=0) for t in flat]
-            )
-            values = flatten(fn(parts))
+            values = flatten(fn(_part_of(elems, flat, i)))
             if len(values) != len(arrays):
                 raise TypeError(f"fn gave {len(values)} results, dtype says {len(arrays)}")
             values = [convert_to_tensor(v) for v in values]
@@ -554,12 +566,7 @@ def map_fn(
 
         start = (constant(0), out)
         _, arrays = while_loop(lambda i, _: i < n, step, start, back_prop=back_prop)
-        found = [a.stack() for a in arrays]
-        static = flat[0].shape[0].value if flat[0].shape.ndims else None
-        for t in found:
-            if t.shape.ndims is not None:
-                t.set_shape([static, *t.shape.lengths[1:]])
-        return pack_sequence_as(shape_of, found)
+        return _stacked_in(shape_of, arrays, flat)
 
 
 def scan(
@@ -579,14 +586,10 @@ def scan(
     flat = [convert_to_tensor(e, name="elem") for e in flatten(elems)]
     with name_scope(name, "scan", flat):
         n = _lengths(flat)
-
-        def part(i: Any) -> Any:
-            return pack_sequence_as(elems, [apply("GatherV2", t, i, 0, batch_dims=0) for t in flat])
-
         structure = elems if initializer is None else initializer
         start: Any = (n - 1 if reverse else constant(0)) if initializer is None else None
         if initializer is None:
-            first = [convert_to_tensor(v) for v in flatten(part(start))]
+            first = [convert_to_tensor(v) for v in flatten(_part_of(elems, flat, start))]
         else:
             first = [convert_to_tensor(v) for v in flatten(initializer)]
         out = [TensorArray(t.dtype.base_dtype, n, infer_shape=infer_shape) for t in first]
@@ -596,17 +599,12 @@ def scan(
 
         def step(i: Any, held: Any, arrays: Any) -> Any:
             at = n - 1 - i if reverse else i
-            new = fn(pack_sequence_as(structure, held), part(at))
+            new = fn(pack_sequence_as(structure, held), _part_of(elems, flat, at))
             values = [convert_to_tensor(v) for v in flatten(new)]
             return i + 1, values, [a.write(at, v) for a, v in zip(arrays, values, strict=True)]
 
         found = while_loop(lambda i, *_: i < n, step, (begin, first, out), back_prop=back_prop)
-        stacks = [a.stack() for a in found[2]]
-        static = flat[0].shape[0].value if flat[0].shape.ndims else None
-        for t in stacks:
-            if t.shape.ndims is not None:
-                t.set_shape([static, *t.shape.lengths[1:]])
-        return pack_sequence_as(structure, stacks)
+        return _stacked_in(structure, found[2], flat)
 
 
 def _folded(
@@ -617,10 +615,7 @@ def _folded(
         n = _lengths(flat)
 
         def part(i: Any) -> Any:
-            at = n - 1 - i if right else i
-            return pack_sequence_as(
-                elems, [apply("GatherV2", t, at, 0, batch_dims=0) for t in flat]
-            )
+            return _part_of(elems, flat, n - 1 - i if right else i)
 
         first = part(constant(0)) if initializer is None else initializer
         begin = constant(1 if initializer is None else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .create import constant, convert_to_tensor, name_scope
@@ -111,26 +112,27 @@ def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
     return labels, predictions
 
 
-def mean_squared_error(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None,
-    loss_collection: Any = GraphKeys.LOSSES, reduction: str = DEFAULT,
-) -> Tensor:  # fmt: skip
-    """The mean of squared differences."""
-    with name_scope(scope, "mean_squared_error", [predictions, labels]) as names:
-        labels, predictions = _pair(labels, predictions)
-        losses = M.squared_difference(predictions, labels)
-        return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
+def _difference(name: str, loss_of: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
+    def function(
+        labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None,
+        loss_collection: Any = GraphKeys.LOSSES, reduction: str = DEFAULT,
+    ) -> Tensor:  # fmt: skip
+        with name_scope(scope, name, [predictions, labels]) as names:
+            labels, predictions = _pair(labels, predictions)
+            losses = loss_of(predictions, labels)
+            return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def absolute_difference(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None,
-    loss_collection: Any = GraphKeys.LOSSES, reduction: str = DEFAULT,
-) -> Tensor:  # fmt: skip
-    """The mean of absolute differences."""
-    with name_scope(scope, "absolute_difference", [predictions, labels]) as names:
-        labels, predictions = _pair(labels, predictions)
-        losses = M.abs(M.subtract(predictions, labels))
-        return compute_weighted_loss(losses, weights, names, loss_collection, reduction)
+mean_squared_error = _difference(
+    "mean_squared_error", M.squared_difference, "The mean of squared differences."
+)
+absolute_difference = _difference(
+    "absolute_difference", lambda p, z: M.abs(M.subtract(p, z)), "The mean of absolute differences."
+)
 
 
 def log_loss(

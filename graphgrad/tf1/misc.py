@@ -112,7 +112,8 @@ class IndexedSlices:
         """The dense tensor."""
         if self.dense_shape is None:
             raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
-        return densified(self)
+        rows = convert_to_tensor(self.dense_shape)[0]
+        return unsorted_segment_sum(self.values, self.indices, rows)
 
     def _fetch_parts(self) -> Any:
         parts = [self.values, self.indices]
@@ -126,17 +127,6 @@ class IndexedSlicesValue:
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self.values, self.indices, self.dense_shape = values, indices, dense_shape
-
-
-def densified(slices: IndexedSlices) -> Tensor:
-    """IndexedSlices as a dense tensor."""
-    return unsorted_rows(slices.values, slices.indices, slices.dense_shape)
-
-
-def unsorted_rows(values: Any, indices: Any, shape: Any) -> Tensor:
-    """Rows added up by number."""
-    rows = convert_to_tensor(shape)[0]
-    return unsorted_segment_sum(values, indices, rows)
 
 
 class SparseTensor:

@@ -50,9 +50,7 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
         named = dict(zip(sorted(structure), parts, strict=True))
         rebuilt: Any = type(structure)
         return rebuilt((k, named[k]) for k in structure)
-    if hasattr(structure, "_fields"):
-        return type(structure)(*parts)
-    if _fields_of(structure) is not None:
+    if hasattr(structure, "_fields") or _fields_of(structure) is not None:
         return type(structure)(*parts)
     return type(structure)(parts)
 

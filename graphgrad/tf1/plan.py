@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.kernels import one_call_per_node
-from ..execute.loading import load_backend
-from ..ir.errors import GraphGradError
-from ..ir.program import Program
-from ..optimise.pipeline import optimise
+import graphgrad as gg
+from graphgrad.extend import Program, load_backend, one_call_per_node, optimise
+
 from .definition import definition_of
 from .errors import InvalidArgumentError, OpError
 from .graph import Operation, Tensor
@@ -154,7 +152,7 @@ class Plan:
         given = [arrays[s] if type(s) is Tensor else run.value_of(s) for s in stretch.sources]
         try:
             made = call(given)
-        except (GraphGradError, IndexError, ValueError) as error:
+        except (gg.GraphGradError, IndexError, ValueError) as error:
             raise InvalidArgumentError(None, None, str(error)) from error
         n = len(stretch.tensors)
         arrays.update(zip(stretch.tensors, made))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .ops import random as _random
-from .ops.random import *  # noqa: F403
+from .ops.random import *
 from .ops.random import (
+    bernoulli,
     categorical,
     random_gamma,
     random_normal,
@@ -16,5 +17,14 @@ from .ops.random import (
 
 normal, uniform, shuffle = random_normal, random_uniform, random_shuffle
 gamma, poisson, set_seed = random_gamma, random_poisson, set_random_seed
-__all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "uniform"]
+__all__ = [
+    "bernoulli",
+    "categorical",
+    "gamma",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "uniform",
+]
 __all__ += _random.__all__

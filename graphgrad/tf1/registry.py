@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.position import caller, show
+from .position import caller, show
 
-__all__ = [
-    "NoGradient", "NotDifferentiable", "RegisterGradient", "Registry", "get_gradient_function",
-    "gradient_registry",
-]  # fmt: skip
+__all__ = ["NoGradient", "NotDifferentiable", "RegisterGradient"]
 
 
 class Registry:

@@ -17,7 +17,7 @@ from .ops import math as M
 from .ops import nn
 from .shapes import TensorShape
 from .tensor_array import TensorArray
-from .variable_scope import get_variable, variable_scope
+from .variable_scope import Scoped, get_variable, variable_scope
 
 __all__ = [
     "BasicLSTMCell", "BasicRNNCell", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",
@@ -27,7 +27,7 @@ __all__ = [
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 
 
-class RNNCell:
+class RNNCell(Scoped):
     """One step in time: cell(inputs, state) gives (output, new state)."""
 
     _default = "cell"
@@ -99,19 +99,7 @@ class RNNCell:
             batch_size, dtype = A.shape(inputs)[0], inputs.dtype
         return self.zero_state(batch_size, dtype)
 
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Its variables that are trained."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    trainable_weights = trainable_variables
-
-    @property
-    def variables(self) -> list[Any]:
-        """Its variables."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    weights = variables
+    trainable_weights, weights = Scoped.trainable_variables, Scoped.variables
 
 
 def _zeros(batch: Any, n: Any, dtype: Any) -> Tensor:

@@ -15,9 +15,8 @@ from .graph import Graph, Operation, Tensor, get_default_graph
 from .graph_def import GraphDef
 from .plan import Plan
 from .scope import default_stack, pushed
-from .static import constant_value
 
-__all__ = ["InteractiveSession", "Run", "Session", "get_default_session"]
+__all__ = ["InteractiveSession", "Session", "get_default_session"]
 
 Array = Any
 
@@ -366,6 +365,3 @@ def _fed_array(t: Tensor, value: Any) -> Array:
     if t not in t.op.graph._unfeedable:
         return array
     raise ValueError(f"Tensor {t} may not be fed.")
-
-
-__all__ += ["constant_value"]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = [
-    "Dimension", "TensorShape", "as_dimension", "as_shape", "axis_in", "broadcast",
-    "unknown_shape",
-]  # fmt: skip
+__all__ = ["Dimension", "TensorShape"]
 
 
 class Dimension:

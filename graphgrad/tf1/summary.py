@@ -1,16 +1,26 @@
-"""Summaries: `tf.summary`. A FileWriter writes the scalars among them for TensorBoard."""
+"""Summaries: `tf.summary`. A FileWriter writes the scalars among them for TensorBoard.
+
+It does so by the package tensorboardX, the extra `graphgrad[tensorboard]`.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import time
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import numpy as np
 
+import graphgrad as gg
+
 from .create import apply, convert_to_tensor, name_scope
 from .definition import define
-from .events import EventFile
 from .graph import GraphKeys, Tensor, get_default_graph
 from .shapes import TensorShape
 
@@ -91,31 +101,51 @@ def merge_all(key: Any = GraphKeys.SUMMARIES, scope: Any = None, name: Any = Non
     return merge(found, name=name) if found else None
 
 
+def _tensorboard(module: str) -> Any:
+    if find_spec("tensorboardX") is None:
+        raise gg.TensorBoardError(
+            "tf.summary.FileWriter needs the package tensorboardX to write scalars.\nInstall it "
+            "with `pip install 'graphgrad[tensorboard]'`."
+        )
+    return import_module(f"tensorboardX.{module}")
+
+
 class FileWriter:
     """Writes scalars for TensorBoard, into a file in a folder."""
 
     def __init__(self, logdir: Any = None, graph: Any = None, *_: Any, **__: Any) -> None:
         self._folder = logdir
-        self._file: EventFile | None = None
+        self._file: Any = None
 
     def get_logdir(self) -> Any:
         """The folder."""
         return self._folder
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Write what a run gave for a summary."""
+        """Write what a run gave for a summary. Raises TensorBoardError without tensorboardX."""
         if not isinstance(summary, bytes):
             return
         for line in summary.decode().split("\n"):
             kind, _, rest = line.partition("\t")
             tag, _, value = rest.partition("\t")
             if kind == "scalar":
-                self._opened().scalar(tag, float(value), global_step)
+                step = None if global_step is None else int(global_step)
+                values = [{"tag": tag, "simple_value": float(value)}]
+                self._write(step=step, summary={"value": values})
 
-    def _opened(self) -> EventFile:
+    def _write(self, **fields: Any) -> None:
+        event = _tensorboard("proto.event_pb2").Event
         if self._file is None:
-            self._file = EventFile(os.fspath(self._folder))
-        return self._file
+            self._file = _tensorboard("record_writer").RecordWriter(os.fspath(self._free()))
+            self._write(file_version="brain.Event:2")
+        self._file.write(event(wall_time=time.time(), **fields).SerializeToString())
+
+    def _free(self) -> Path:
+        """A path for a file of events that is not there yet."""
+        folder = Path(self._folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        start = f"events.out.tfevents.{int(time.time()):010d}.{gethostname()}.{os.getpid()}"
+        return next(p for k in count() if not (p := folder / f"{start}.{k}").exists())
 
     def add_graph(self, *_: Any, **__: Any) -> None:
         """Nothing."""

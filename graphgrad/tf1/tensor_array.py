@@ -19,11 +19,8 @@ __all__ = ["TensorArray"]
 # was written to, and whose parts have no known shape, it is [size, 0].
 
 
-def _unknown(inputs: Any, attrs: Any) -> TensorShape:
-    return unknown_shape()
-
-
-@define("TensorArrayV3", "size:int32", infer=_unknown, types=lambda i, a: [a["dtype"]])
+@define("TensorArrayV3", "size:int32", infer=lambda i, a: unknown_shape(),
+        types=lambda i, a: [a["dtype"]])  # fmt: skip
 def _new(trace: Any, op: Any, size: Any) -> Any:
     n = int(trace.value(op.inputs[0]))
     shape = op.attrs["element_shape"]

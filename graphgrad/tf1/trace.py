@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.extend import Program, load_backend
 
-from ..execute.loading import load_backend
-from ..ir.errors import GraphGradError
-from ..ir.graph import Graph as Native
-from ..ir.node import Tensor as NativeTensor
-from ..ir.program import Program, needed
-from ..ops.random import fold_in
-from ..ops.sources import Placeholder
 from .definition import Definition, definition_of
 from .errors import InvalidArgumentError, OpError, UnimplementedError
 from .graph import Operation, Tensor
@@ -72,13 +66,13 @@ class Trace:
     """
 
     def __init__(self, known: dict[Tensor, Any], dead: set[Operation], arrays: Any, read: Any):
-        self.native = Native()
+        self.native = gg.Graph()
         self.known = dict(known)
         self.dead = set(dead)
         self.arrays = arrays
         self.read_before = read
-        self.inputs: dict[Any, NativeTensor] = {}
-        self.sources: dict[NativeTensor, Any] = {}
+        self.inputs: dict[Any, gg.Tensor] = {}
+        self.sources: dict[gg.Tensor, Any] = {}
         self.versions: dict[Operation, Any] = {}
         self.guards: dict[Tensor, Any] = {}
 
@@ -121,15 +115,15 @@ class Trace:
             self.known[t] = made
         return made
 
-    def key(self, op: Operation) -> NativeTensor:
+    def key(self, op: Operation) -> gg.Tensor:
         """A key for the random numbers of an op: the same in a run, another in the next."""
         seed, seed2 = op.attrs.get("seed", 0), op.attrs.get("seed2", 0)
         seeded = bool(seed or seed2)
         source = self._input("seeded" if seeded else "random", np.zeros((), "int64"))
         number = hash((seed, seed2)) if seeded else op.attrs.get("_draw", op._id)
-        return fold_in(source, np.int64(number & 0x7FFFFFFF))
+        return gg.random.fold_in(source, np.int64(number & 0x7FFFFFFF))
 
-    def of(self, t: Tensor) -> NativeTensor:
+    def of(self, t: Tensor) -> gg.Tensor:
         """A tensor as graphgrad's."""
         found = self.known.get(t)
         if found is None:
@@ -148,7 +142,7 @@ class Trace:
             raise InvalidArgumentError(None, t.op, f"{t.name} is in a branch that is not taken")
         return found
 
-    def variable(self, op: Operation) -> NativeTensor:
+    def variable(self, op: Operation) -> gg.Tensor:
         """The value of a variable now."""
         ref = op.outputs[0]
         if ref in self.arrays:
@@ -170,7 +164,7 @@ class Trace:
             return False
         return True
 
-    def assign(self, t: Tensor, value: NativeTensor) -> NativeTensor:
+    def assign(self, t: Tensor, value: gg.Tensor) -> gg.Tensor:
         """From here on, the variable that a reference leads to has this value."""
         variable = variable_of(t)
         if variable is None:
@@ -237,7 +231,7 @@ class Trace:
             raise
         except NotImplementedError:
             raise
-        except (GraphGradError, ValueError, TypeError, IndexError) as error:
+        except (gg.GraphGradError, ValueError, TypeError, IndexError) as error:
             types = ", ".join(f"{t.name} {self.shown(t)}" for t in op._inputs)
             raise InvalidArgumentError(
                 op.node_def, op, f"{str(error).splitlines()[0]} (of {types})"
@@ -251,7 +245,7 @@ class Trace:
         found = self.known.get(t)
         return "" if found is None or found is DEAD else str(tuple(found.shape))
 
-    def _input(self, source: Any, array: Any) -> NativeTensor:
+    def _input(self, source: Any, array: Any) -> gg.Tensor:
         found = self.inputs.get(source)
         if found is None:
             with self.native.as_default():
@@ -260,13 +254,13 @@ class Trace:
             self.sources[found] = source
         return found
 
-    def _computed(self, native: NativeTensor, guarded: bool = True) -> Any:
+    def _computed(self, native: gg.Tensor, guarded: bool = True) -> Any:
         """The value of a native tensor that depends on constants and small integers, or None."""
-        given: list[NativeTensor] = []
-        for node in needed([], [native]):
+        given: list[gg.Tensor] = []
+        for node in Program([], [native]).nodes:
             if not node.op.pure:
                 return None
-            if type(node.op) is Placeholder:
+            if node.type == "Placeholder":
                 source = self.sources.get(node.outputs[0])
                 if not guarded or not isinstance(source, Tensor):
                     return None

@@ -6,57 +6,26 @@ from contextlib import contextmanager
 from typing import Any
 
 from .session import Session
+from .training import optimizers as _optimizers
+from .training import saver as _saver
+from .training import schedules as _schedules
+from .training import steps as _steps
 from .training.averages import ExponentialMovingAverage
 from .training.optimizer import Optimizer
-from .training.optimizers import (
-    AdadeltaOptimizer,
-    AdagradOptimizer,
-    AdamOptimizer,
-    FtrlOptimizer,
-    GradientDescentOptimizer,
-    MomentumOptimizer,
-    ProximalGradientDescentOptimizer,
-    RMSPropOptimizer,
-)
-from .training.saver import (
-    CheckpointState,
-    NewCheckpointReader,
-    Saver,
-    checkpoint_exists,
-    get_checkpoint_state,
-    latest_checkpoint,
-    list_variables,
-    load_checkpoint,
-    load_variable,
-)
-from .training.schedules import (
-    cosine_decay,
-    exponential_decay,
-    inverse_time_decay,
-    natural_exp_decay,
-    piecewise_constant,
-    polynomial_decay,
-)
-from .training.steps import (
-    assert_global_step,
-    create_global_step,
-    get_global_step,
-    get_or_create_global_step,
-    global_step,
-)
+from .training.optimizers import *
+from .training.saver import *
+from .training.schedules import *
+from .training.steps import *
 from .variables import global_variables_initializer
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "CheckpointState", "Coordinator",
-    "ExponentialMovingAverage", "FtrlOptimizer", "GradientDescentOptimizer", "MomentumOptimizer",
-    "MonitoredTrainingSession", "NewCheckpointReader", "Optimizer",
-    "ProximalGradientDescentOptimizer", "RMSPropOptimizer", "Saver", "assert_global_step",
-    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
-    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint",
-    "load_variable", "natural_exp_decay", "piecewise_constant", "polynomial_decay",
+    "Coordinator", "ExponentialMovingAverage", "MonitoredTrainingSession", "Optimizer",
     "start_queue_runners", "write_graph",
 ]  # fmt: skip
+__all__ += _optimizers.__all__
+__all__ += _saver.__all__
+__all__ += _schedules.__all__
+__all__ += _steps.__all__
 
 
 class Coordinator:

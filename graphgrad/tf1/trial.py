@@ -8,8 +8,6 @@ import numpy as np
 
 import graphgrad as gg
 
-from ..ir.errors import GraphGradError
-from ..ir.graph import Graph as Native
 from .shapes import TensorShape, unknown_shape
 from .static import constant_value
 
@@ -67,7 +65,7 @@ def tried(definition: Any, inputs: Any, attrs: Any, dtypes: Any) -> list[TensorS
             found.append(_shapes(definition, inputs, attrs, len(dtypes), stand_in))
         except (NotKnown, NotImplementedError):
             return unknown
-        except (ValueError, GraphGradError) as error:
+        except (ValueError, gg.GraphGradError) as error:
             if known:
                 raise ValueError(str(error).splitlines()[0]) from error
             return unknown
@@ -98,7 +96,7 @@ def stand_ins(inputs: Any, length: int = STAND_INS[0]) -> list[Any]:
 
 
 def _shapes(definition: Any, inputs: Any, attrs: Any, count: int, stand_in: int) -> list[Any]:
-    with Native().as_default():
+    with gg.Graph().as_default():
         args = stand_ins(inputs, stand_in)
         draft = Draft(definition, inputs, attrs, count)
         return [r.shape for r in as_results(definition.lower(Trial(), draft, *args))]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -301,37 +302,26 @@ def _made(
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required")
     if isinstance(initializer, type):
         initializer = initializer(dtype=dtype)
+    make = partial(
+        Variable, trainable=trainable, collections=collections, validate_shape=validate_shape,
+        name=name + "/", constraint=constraint,
+    )  # fmt: skip
     if not callable(initializer):
         if shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
         value = initializer
         if not isinstance(value, Tensor) and not hasattr(value, "_tensor_of"):
-            value = convert_to_tensor(value, _constant_type(value, dtype), name + "/initial_value")
-        return Variable(
-            value, trainable, collections, validate_shape, name=name + "/", constraint=constraint
-        )
+            value = convert_to_tensor(value, dtype, name + "/initial_value")
+        return make(value)
     if shape is None or not as_shape(shape).is_fully_defined():
         if shape is None and not _takes_shape(initializer):
-            return Variable(initializer, trainable, collections, validate_shape, name=name + "/",
-                            constraint=constraint)  # fmt: skip
+            return make(initializer)
         raise ValueError(
             f"Shape of a new variable ({name}) must be fully defined, but instead was "
             f"{'<unknown>' if shape is None else as_shape(shape)}."
         )
     lengths = as_shape(shape).as_list()
-    return Variable(
-        lambda: _initial(initializer, lengths, dtype),
-        trainable,
-        collections,
-        validate_shape,
-        name=name + "/",
-        dtype=dtype,
-        constraint=constraint,
-    )
-
-
-def _constant_type(value: Any, dtype: Any) -> Any:
-    return dtype
+    return make(lambda: _initial(initializer, lengths, dtype), dtype=dtype)
 
 
 def _takes_shape(initializer: Any) -> bool:
@@ -552,7 +542,23 @@ def make_template(
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
 
 
-class Template:
+class Scoped:
+    """What has variables in a scope of its own."""
+
+    _scope: Any = None
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Its variables that are trained."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    @property
+    def variables(self) -> list[Any]:
+        """Its variables."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+
+class Template(Scoped):
     """A function whose calls share their variables."""
 
     def __init__(
@@ -560,7 +566,6 @@ class Template:
     ) -> None:
         self._name, self._function, self._kwargs = name, function, kwargs
         self._unique, self._getter = unique, getter
-        self._scope: VariableScope | None = None
         self._called = False
         if now:
             self._open()
@@ -581,17 +586,7 @@ class Template:
         """The scope of its variables."""
         return self._scope
 
-    @property
-    def variables(self) -> list[Any]:
-        """Its variables."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    global_variables = variables
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Its trainable variables."""
-        return [] if self._scope is None else self._scope.trainable_variables()
+    global_variables = Scoped.variables
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._scope is None:

@@ -20,10 +20,12 @@ from .shapes import TensorShape, unknown_shape
 from .trace import variable_of
 
 __all__ = [
-    "Variable", "assign", "assign_add", "assign_sub", "global_variables",
-    "global_variables_initializer", "is_variable_initialized", "local_variables",
-    "local_variables_initializer", "report_uninitialized_variables", "scatter_update",
-    "trainable_variables", "variables_initializer",
+    "Variable", "all_variables", "assign", "assign_add", "assign_sub", "global_variables",
+    "global_variables_initializer", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "is_variable_initialized", "local_variables",
+    "local_variables_initializer", "model_variables", "moving_average_variables",
+    "report_uninitialized_variables", "scatter_add", "scatter_nd_add", "scatter_nd_update",
+    "scatter_sub", "scatter_update", "trainable_variables", "variables_initializer",
 ]  # fmt: skip
 
 
@@ -337,28 +339,19 @@ def assign(
     ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None
 ) -> Tensor:
     """An op that gives a variable another value; its result is that value."""
+    validate = True if validate_shape is None else validate_shape
+    return _changed("Assign", ref, value, name, validate_shape=validate)
+
+
+def _changed(type: str, ref: Any, value: Any, name: Any, **attrs: Any) -> Tensor:
     t = _reference(ref)
     value = convert_to_tensor(value, None if isinstance(value, Tensor) else t.dtype.base_dtype)
-    _same_type(t, value, "Assign")
-    return apply(
-        "Assign", t, value, name=name,
-        validate_shape=True if validate_shape is None else validate_shape,
-    )  # fmt: skip
-
-
-def _same_type(t: Tensor, value: Tensor, type: str) -> None:
     if value.dtype.base_dtype is not t.dtype.base_dtype:
         raise TypeError(
             f"Input 'value' of '{type}' Op has type {value.dtype.base_dtype.name} that does not "
             f"match type {t.dtype.base_dtype.name} of argument 'ref'."
         )
-
-
-def _changed(type: str, ref: Any, value: Any, name: Any) -> Tensor:
-    t = _reference(ref)
-    value = convert_to_tensor(value, None if isinstance(value, Tensor) else t.dtype.base_dtype)
-    _same_type(t, value, type)
-    return apply(type, t, value, name=name)
+    return apply(type, t, value, name=name, **attrs)
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
@@ -371,26 +364,27 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) 
     return _changed("AssignSub", ref, value, name)
 
 
+def _scattered(type: str, ref: Any, indices: Any, updates: Any, name: Any, rows: bool) -> Tensor:
+    """An op that changes rows of a variable by number, or elements by places."""
+    value = convert_to_tensor(ref)
+    indices = convert_to_tensor(indices, preferred_dtype="int32")
+    places = apply("ExpandDims", indices, -1) if rows else indices
+    new = apply(f"Tensor{type}", value, places, convert_to_tensor(updates, value.dtype))
+    return assign(ref, new, name=name)
+
+
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
 ) -> Tensor:
     """An op that gives rows of a variable other values."""
-    value = convert_to_tensor(ref)
-    indices = convert_to_tensor(indices, preferred_dtype="int32")
-    places = apply("ExpandDims", indices, -1)
-    new = apply("TensorScatterUpdate", value, places, convert_to_tensor(updates, value.dtype))
-    return assign(ref, new, name=name or "ScatterUpdate")
+    return _scattered("ScatterUpdate", ref, indices, updates, name or "ScatterUpdate", True)
 
 
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
 ) -> Tensor:
     """An op that adds to rows of a variable."""
-    value = convert_to_tensor(ref)
-    indices = convert_to_tensor(indices, preferred_dtype="int32")
-    places = apply("ExpandDims", indices, -1)
-    new = apply("TensorScatterAdd", value, places, convert_to_tensor(updates, value.dtype))
-    return assign(ref, new, name=name or "ScatterAdd")
+    return _scattered("ScatterAdd", ref, indices, updates, name or "ScatterAdd", True)
 
 
 def scatter_sub(ref: Any, indices: Any, updates: Any, **kwargs: Any) -> Tensor:
@@ -402,20 +396,14 @@ def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
 ) -> Tensor:
     """An op that gives elements of a variable other values, by places."""
-    value = convert_to_tensor(ref)
-    new = apply("TensorScatterUpdate", value, convert_to_tensor(indices, preferred_dtype="int32"),
-                convert_to_tensor(updates, value.dtype))  # fmt: skip
-    return assign(ref, new, name=name or "ScatterNdUpdate")
+    return _scattered("ScatterUpdate", ref, indices, updates, name or "ScatterNdUpdate", False)
 
 
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: Any = None
 ) -> Tensor:
     """An op that adds to elements of a variable, by places."""
-    value = convert_to_tensor(ref)
-    new = apply("TensorScatterAdd", value, convert_to_tensor(indices, preferred_dtype="int32"),
-                convert_to_tensor(updates, value.dtype))  # fmt: skip
-    return assign(ref, new, name=name or "ScatterNdAdd")
+    return _scattered("ScatterAdd", ref, indices, updates, name or "ScatterNdAdd", False)
 
 
 # collections of variables

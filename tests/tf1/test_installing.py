@@ -51,6 +51,9 @@ def test_imports_of_tensorflow_are_of_tf1_until_the_end_of_the_block():
             "tensorflow.compat": tf.compat,
         }.items():
             assert importlib.import_module(name) is own
+        for name in ("convolutional", "core", "layers", "normalization", "pooling"):
+            module = importlib.import_module(f"tensorflow.python.layers.{name}")
+            assert module.conv2d is tf.layers.conv2d
         absent = importlib.import_module("tensorflow.keras.layers")
         with pytest.raises(NotImplementedError, match=r"tf\.keras\.layers\.Dense"):
             absent.Dense(3)

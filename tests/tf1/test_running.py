@@ -235,6 +235,18 @@ def test_derived_gradients_survive_another_table(monkeypatch):
         )
 
 
+@pytest.mark.parametrize("layer", [tf.layers.conv2d, tf.layers.conv2d_transpose])
+def test_a_convolution_has_a_bias_for_each_filter(layer):
+    y = layer(tf.ones([1, 4, 4, 3]), 2, 3, bias_initializer=tf.constant_initializer([1.0, 2.0]))
+    kernel, bias = tf.trainable_variables()
+    assert kernel.shape.as_list() == ([3, 3, 3, 2] if layer is tf.layers.conv2d else [3, 3, 2, 3])
+    assert (bias.name, bias.shape.as_list()) == (f"{layer.__name__}/bias:0", [2])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        shifted = session.run(y, {kernel: np.zeros(kernel.shape.as_list())})
+    np.testing.assert_array_equal(shifted, np.broadcast_to([1.0, 2.0], shifted.shape))
+
+
 def test_a_list_of_results_is_the_callers_own():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.complex64, [None, None])

@@ -14,9 +14,9 @@ from .slim import get_trainable_variables, get_variables, model_variable, variab
 
 __all__ = [
     "add_arg_scope", "arg_scope", "assign_from_values", "current_arg_scope", "get_global_step",
-    "get_name_scope",
-    "get_or_create_global_step", "get_trainable_variables", "get_variables", "has_arg_scope",
-    "list_variables", "load_checkpoint", "load_variable", "model_variable", "nest", "variable",
+    "get_name_scope", "get_or_create_global_step", "get_trainable_variables", "get_variables",
+    "has_arg_scope", "list_variables", "load_checkpoint", "load_variable", "model_variable", "nest",
+    "variable",
 ]  # fmt: skip
 
 

@@ -27,7 +27,8 @@ from ..regularizers import (
     l2_regularizer,
     sum_regularizer,
 )
-from ..variable_scope import get_variable, variable_scope
+from ..variable_scope import variable_scope
+from ..weights import Parameter, biased, weights
 from .arg_scope import add_arg_scope
 
 __all__ = [
@@ -68,6 +69,12 @@ def _normalised(
     return made
 
 
+def _bias(initializer: Any, regularizer: Any, normalizer_fn: Any) -> Parameter | None:
+    """What is added to a product, where nothing normalises it."""
+    there = initializer is not None and normalizer_fn is None
+    return Parameter("biases", initializer, regularizer) if there else None
+
+
 @add_arg_scope
 @refuses("variables_collections")
 def fully_connected(
@@ -90,15 +97,13 @@ def fully_connected(
     with variable_scope(scope, "fully_connected", [inputs], reuse=reuse):
         x = convert_to_tensor(inputs)
         n = x.shape[-1].value
-        w = get_variable("weights", [n, num_outputs], x.dtype,
-                         weights_initializer or xavier_initializer(), weights_regularizer,
-                         trainable)  # fmt: skip
+        kernel = Parameter(
+            "weights", weights_initializer or xavier_initializer(), weights_regularizer
+        )
+        bias = _bias(biases_initializer, biases_regularizer, normalizer_fn)
+        w, b = weights(x, [n, num_outputs], num_outputs, kernel, bias, trainable)
         flat = x if x.shape.ndims in (2, None) else A.reshape(x, [-1, n])
-        made = M.matmul(flat, w)
-        if normalizer_fn is None and biases_initializer is not None:
-            b = get_variable("biases", [num_outputs], x.dtype, biases_initializer,
-                             biases_regularizer, trainable)  # fmt: skip
-            made = nn.bias_add(made, b)
+        made = biased(M.matmul(flat, w), b)
         if flat is not x:
             lengths = [-1 if m is None else m for m in x.shape.as_list()[:-1]]
             made = A.reshape(made, [*lengths, num_outputs])
@@ -146,15 +151,14 @@ def conv2d(
         c = x.shape[1 if form == "NCHW" else -1].value
         size = [int(k) for k in np.atleast_1d(kernel_size)]
         size = size * 2 if len(size) == 1 else size
-        w = get_variable("weights", [*size, c, num_outputs], x.dtype,
-                         weights_initializer or xavier_initializer(), weights_regularizer,
-                         trainable)  # fmt: skip
+        kernel = Parameter(
+            "weights", weights_initializer or xavier_initializer(), weights_regularizer
+        )
+        bias = _bias(biases_initializer, biases_regularizer, normalizer_fn)
+        shape = [*size, c, num_outputs]
+        w, b = weights(x, shape, num_outputs, kernel, bias, trainable)
         made = nn.conv2d(x, w, stride, padding.upper(), data_format=form, dilations=rate)
-        if normalizer_fn is None and biases_initializer is not None:
-            b = get_variable("biases", [num_outputs], x.dtype, biases_initializer,
-                             biases_regularizer, trainable)  # fmt: skip
-            made = nn.bias_add(made, b, data_format=form)
-        return _normalised(made, normalizer_fn, normalizer_params, activation_fn,
+        return _normalised(biased(made, b, form), normalizer_fn, normalizer_params, activation_fn,
                            outputs_collections)  # fmt: skip
 
 
@@ -209,24 +213,20 @@ def separable_conv2d(
         return _normalised(made, normalizer_fn, normalizer_params, activation_fn, None)
 
 
-@add_arg_scope
-@refuses("outputs_collections")
-def max_pool2d(
-    inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-    data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
-) -> Tensor:  # fmt: skip
-    """The greatest element of each window."""
-    return nn.max_pool(inputs, kernel_size, stride, padding, data_format, name=scope)
+def _pool(name: str, function: Any, doc: str) -> Any:
+    def pooled(
+        inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
+        data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
+    ) -> Tensor:  # fmt: skip
+        return function(inputs, kernel_size, stride, padding, data_format, name=scope)
+
+    pooled.__name__ = pooled.__qualname__ = name
+    pooled.__doc__ = doc
+    return add_arg_scope(refuses("outputs_collections")(pooled))
 
 
-@add_arg_scope
-@refuses("outputs_collections")
-def avg_pool2d(
-    inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-    data_format: str = "NHWC", outputs_collections: Any = None, scope: Any = None,
-) -> Tensor:  # fmt: skip
-    """The mean of each window."""
-    return nn.avg_pool(inputs, kernel_size, stride, padding, data_format, name=scope)
+max_pool2d = _pool("max_pool2d", nn.max_pool, "The greatest element of each window.")
+avg_pool2d = _pool("avg_pool2d", nn.avg_pool, "The mean of each window.")
 
 
 @add_arg_scope
@@ -302,16 +302,19 @@ def layer_norm(
         x = convert_to_tensor(inputs)
         rank = len(x.shape)
         shape = x.shape[begin_params_axis % rank :].as_list()
-        beta = gamma = None
-        if center:
-            beta = get_variable("beta", shape, x.dtype, zeros_initializer(), trainable=trainable)
-        if scale:
-            gamma = get_variable("gamma", shape, x.dtype, ones_initializer(),
-                                 trainable=trainable)  # fmt: skip
         axes = list(range(begin_norm_axis % rank, rank))
-        mean, variance = nn.moments(x, axes, keep_dims=True)
-        made = nn.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
+        made = _standardised(x, axes, shape, center, scale, trainable, 1e-12)
         return made if activation_fn is None else activation_fn(made)
+
+
+def _standardised(
+    x: Tensor, axes: Any, shape: Any, center: bool, scale: bool, trainable: bool, epsilon: float
+) -> Tensor:
+    """Less the mean, over the deviation along axes; then scaled and shifted by variables."""
+    beta = Parameter("beta", zeros_initializer()).of(x, shape, trainable) if center else None
+    gamma = Parameter("gamma", ones_initializer()).of(x, shape, trainable) if scale else None
+    mean, variance = nn.moments(x, axes, keep_dims=True)
+    return nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
 
 
 @add_arg_scope
@@ -324,14 +327,8 @@ def instance_norm(
     """Each channel of each example less its mean, over its deviation."""
     with variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse):
         x = convert_to_tensor(inputs)
-        n = x.shape[-1].value
-        beta = gamma = None
-        if center:
-            beta = get_variable("beta", [n], x.dtype, zeros_initializer(), trainable=trainable)
-        if scale:
-            gamma = get_variable("gamma", [n], x.dtype, ones_initializer(), trainable=trainable)
-        mean, variance = nn.moments(x, list(range(1, len(x.shape) - 1)), keep_dims=True)
-        made = nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
+        shape, axes = [x.shape[-1].value], list(range(1, len(x.shape) - 1))
+        made = _standardised(x, axes, shape, center, scale, trainable, epsilon)
         return made if activation_fn is None else activation_fn(made)
 
 
@@ -358,7 +355,7 @@ def bias_add(inputs: Any, activation_fn: Any = None, scope: Any = None, **_: Any
     """x + biases."""
     with variable_scope(scope, "BiasAdd", [inputs]):
         x = convert_to_tensor(inputs)
-        b = get_variable("biases", [x.shape[-1].value], x.dtype, zeros_initializer())
+        b = Parameter("biases", zeros_initializer()).of(x, [x.shape[-1].value])
         made = nn.bias_add(x, b)
         return made if activation_fn is None else activation_fn(made)
 

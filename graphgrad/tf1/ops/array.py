@@ -24,18 +24,18 @@ from .math import cast, reduce_max
 
 __all__ = [
     "argsort", "batch_gather", "batch_to_space", "batch_to_space_nd", "boolean_mask",
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics",
-    "concat", "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch",
-    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
-    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part",
-    "matrix_set_diag", "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like",
-    "pack", "pad", "parallel_stack", "placeholder", "placeholder_with_default",
-    "prevent_gradient", "rank", "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2",
-    "roll", "scatter_nd", "select", "sequence_mask", "shape", "shape_n", "size", "sort",
-    "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile",
-    "trace", "transpose", "unique", "unique_with_counts", "unpack", "unstack",
-    "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics", "concat",
+    "depth_to_space", "diag", "diag_part", "dynamic_partition", "dynamic_stitch", "ensure_shape",
+    "expand_dims", "eye", "fill", "gather", "gather_nd", "identity", "identity_n",
+    "invert_permutation", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",
+    "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pack", "pad",
+    "parallel_stack", "placeholder", "placeholder_with_default", "prevent_gradient", "rank",
+    "repeat", "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd",
+    "select", "sequence_mask", "shape", "shape_n", "size", "sort", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "tensor_scatter_add", "tensor_scatter_update", "tile", "trace", "transpose",
+    "unique", "unique_with_counts", "unpack", "unstack", "verify_tensor_all_finite", "where",
+    "where_v2", "zeros", "zeros_like",
 ]  # fmt: skip
 Name = str | None
 
@@ -609,16 +609,12 @@ def eye(
             if batch_shape is None:
                 square = num_columns is None
                 return matrix_diag(ones([int(num_rows)], dtype)) if square else made
-            return tile(expand_dims_many(made, len(list(batch_shape))), [*batch_shape, 1, 1])
+            lead = [1] * len(list(batch_shape))
+            return tile(reshape(made, [*lead, *made.shape.as_list()]), [*batch_shape, 1, 1])
         square = apply("MatrixDiag", ones([num_rows], dtype))
         if num_columns is not None:
             raise NotImplementedError("tf.eye of lengths that are tensors is square")
         return square
-
-
-def expand_dims_many(x: Tensor, count: int) -> Tensor:
-    """With so many axes of length 1 in front."""
-    return reshape(x, [*[1] * count, *x.shape.as_list()])
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
@@ -780,23 +776,19 @@ def space_to_depth(input: Any, block_size: int, name: Name = None, **kwargs: Any
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: Name = None) -> Tensor:
     """Blocks of the first axes of space as more examples."""
     with name_scope(name, "SpaceToBatchND", [input]):
-        x = pad(input, [[0, 0], *[list(p) for p in paddings], *_none(input, len(block_shape))])
-        n, *lengths = x.shape.as_list()
         count = len(block_shape)
+        rest = [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
+        x = pad(input, [[0, 0], *[list(p) for p in paddings], *rest])
+        n, *lengths = x.shape.as_list()
         parts = [-1 if n is None else n]
         for m, b in zip(lengths[:count], block_shape, strict=True):
             parts += [m // b, b]
         y = reshape(x, [*parts, *lengths[count:]])
         inner = [2 * i + 2 for i in builtins.range(count)]
         outer = [2 * i + 1 for i in builtins.range(count)]
-        rest = list(builtins.range(2 * count + 1, len(y.shape)))
-        y = transpose(y, [*inner, 0, *outer, *rest])
+        y = transpose(y, [*inner, 0, *outer, *builtins.range(2 * count + 1, len(y.shape))])
         short = [m // b for m, b in zip(lengths[:count], block_shape, strict=True)]
         return reshape(y, [-1, *short, *lengths[count:]])
-
-
-def _none(input: Any, count: int) -> list[list[int]]:
-    return [[0, 0]] * (len(convert_to_tensor(input).shape) - 1 - count)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: Name = None) -> Tensor:
@@ -851,11 +843,8 @@ def dynamic_stitch(indices: Any, data: Any, name: Name = None) -> Tensor:
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Name = None) -> Tensor:
     """In order, along the last axis."""
-    x = convert_to_tensor(values)
-    down = direction == "DESCENDING"
-    n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
-    found = apply("TopKV2", x if down else -x, n, name=name)[0]
-    return found if down else -found
+    found = _topmost(values, axis, direction, name)[0]
+    return found if direction == "DESCENDING" else -found
 
 
 def argsort(
@@ -863,10 +852,13 @@ def argsort(
     name: Name = None,
 ) -> Tensor:  # fmt: skip
     """Where the elements are in order, along the last axis."""
+    return _topmost(values, axis, direction, name)[1]
+
+
+def _topmost(values: Any, axis: int, direction: str, name: Name) -> Any:
     x = convert_to_tensor(values)
-    down = direction == "DESCENDING"
     n = x.shape[axis].value if x.shape[axis].value is not None else shape(x)[axis]
-    return apply("TopKV2", x if down else -x, n, name=name)[1]
+    return apply("TopKV2", x if direction == "DESCENDING" else -x, n, name=name)
 
 
 newaxis = None

@@ -14,7 +14,8 @@ from ..dtypes import as_dtype
 from ..errors import InvalidArgumentError
 from ..shapes import TensorShape, axis_in, broadcast, unknown_shape
 from ..static import constant_shape, constant_value, key_of
-from .math_types import axes_of, both, same
+from .elementwise import both, same
+from .math_types import axes_of
 
 __all__ = ["sized"]
 
@@ -261,18 +262,10 @@ def _strided_shape(inputs: Any, attrs: Any) -> TensorShape:
             n = source[at]
             at += 1
             if isinstance(k, slice):
-                if n is not None:
-                    lengths.append(len(range(*k.indices(n))))
-                else:
-                    lengths.append(n if k == slice(None, None, 1) else _open_length(k))
+                lengths.append(None if n is None else len(range(*k.indices(n))))
             elif n is not None and not -n <= k < n:
                 raise ValueError(f"slice index {k} of dimension {at - 1} out of bounds.")
     return TensorShape(lengths)
-
-
-def _open_length(k: slice) -> int | None:
-    """What is known of the length of a slice of something unknown: nothing."""
-    return None
 
 
 def _partly_strided(inputs: Any, attrs: Any, shape: TensorShape) -> TensorShape:
@@ -404,7 +397,7 @@ def _gather_rows(trace: Any, op: Any, x: Any, indices: Any) -> Any:
     return gg.take(x, _from_start(trace, op.inputs[1], indices, x.shape[0]), axis=0)
 
 
-@define("Concat", "concat_dim:A values*", types=lambda i, a: [i[1].dtype.base_dtype])
+@define("Concat", "concat_dim:A values*", like=1)
 def _old_concat(trace: Any, op: Any, *xs: Any) -> Any:
     return gg.concat(list(xs[1:]), axis=int(trace.value(op.inputs[0])))
 
@@ -443,8 +436,7 @@ def _nd_shape(inputs: Any, attrs: Any) -> TensorShape:
     return constant_shape(inputs[2])
 
 
-@define("ScatterNd", "indices:A updates shape:A", infer=_nd_shape,
-        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+@define("ScatterNd", "indices:A updates shape:A", infer=_nd_shape, like=1)
 def _scatter_nd(trace: Any, op: Any, indices: Any, updates: Any, shape: Any) -> Any:
     base = gg.zeros(tuple(sized(trace, op.inputs[2])), updates.dtype)
     return gg.add_at(base, _columns(trace, op.inputs[0], indices, base.shape), updates)
@@ -469,8 +461,7 @@ def _one_hot_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(lengths)
 
 
-@define("OneHot", "indices:A depth:int32 on_value off_value", infer=_one_hot_shape,
-        types=lambda i, a: [i[2].dtype.base_dtype])  # fmt: skip
+@define("OneHot", "indices:A depth:int32 on_value off_value", infer=_one_hot_shape, like=2)
 def _one_hot(trace: Any, op: Any, indices: Any, depth: Any, on: Any, off: Any) -> Any:
     n = int(trace.value(op.inputs[1]))
     axis = op.attrs["axis"]
@@ -549,23 +540,16 @@ def _rank_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([inputs[0]._shape.ndims])
 
 
-@define("Shape", "input:A", infer=_rank_shape, types=_out_type)
-def _shape(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(x.shape, "int64")
-
-
 def _scalar(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape(())
 
 
-@define("Size", "input:A", infer=_scalar, types=_out_type)
-def _size(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(int(np.prod(x.shape)), "int64")
-
-
-@define("Rank", "input:A", infer=_scalar, dtype="int32")
-def _rank(trace: Any, op: Any, x: Any) -> Any:
-    return np.array(len(x.shape), "int64")
+define("Shape", "input:A", infer=_rank_shape, types=_out_type,
+       native=lambda x: np.array(x.shape, "int64"))  # fmt: skip
+define("Size", "input:A", infer=_scalar, types=_out_type,
+       native=lambda x: np.array(int(np.prod(x.shape)), "int64"))  # fmt: skip
+define("Rank", "input:A", infer=_scalar, dtype="int32",
+       native=lambda x: np.array(len(x.shape), "int64"))  # fmt: skip
 
 
 def _range_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -596,11 +580,7 @@ def _filled(inputs: Any, attrs: Any) -> TensorShape:
     return constant_shape(inputs[0])
 
 
-def _second(inputs: Any, attrs: Any) -> Sequence[Any]:
-    return [inputs[1].dtype.base_dtype]
-
-
-@define("Fill", "dims:int32 value:A", infer=_filled, types=_second)
+@define("Fill", "dims:int32 value:A", infer=_filled, like=1)
 def _fill(trace: Any, op: Any, dims: Any, value: Any) -> Any:
     return gg.broadcast_to(value, tuple(sized(trace, op.inputs[0])))
 
@@ -610,10 +590,8 @@ def _broadcast_to(trace: Any, op: Any, x: Any, shape: Any) -> Any:
     return gg.broadcast_to(x, tuple(sized(trace, op.inputs[1])))
 
 
-@define("SumLike", "x like", infer=lambda i, a: i[1]._shape, no_gradient=[1])
-def _sum_like(trace: Any, op: Any, x: Any, like: Any) -> Any:
-    """x, added up over the axes along which `like` is broadcast."""
-    return gg.sum_to(x, like=like)
+define("SumLike", "x like", infer=lambda i, a: i[1]._shape, no_gradient=[1],
+       native=lambda x, like: gg.sum_to(x, like=like))  # fmt: skip
 
 
 @define("GradientOf", "x like", infer=same, no_gradient=[1])
@@ -628,14 +606,13 @@ def _gradient_of(trace: Any, op: Any, x: Any, like: Any) -> Any:
     return x
 
 
-define("ZerosLike", "x", infer=same, lower=lambda t, op, x: gg.zeros(x.shape, x.dtype))
-define("OnesLike", "x", infer=same, lower=lambda t, op, x: gg.ones(x.shape, x.dtype))
-define("Identity", "input:A", infer=same, lower=lambda t, op, x: x, host=lambda r, op, x: [x])
-define("Snapshot", "input:A", infer=same, lower=lambda t, op, x: x)
-define("RefIdentity", "input:A", infer=same, lower=lambda t, op, x: x)
-define("StopGradient", "input", infer=same, lower=lambda t, op, x: x)
-define("PreventGradient", "input", infer=same, lower=lambda t, op, x: x)
-define("PlaceholderWithDefault", "input:A", infer=same, lower=lambda t, op, x: x)
+define("ZerosLike", "x", infer=same, native=lambda x: gg.zeros(x.shape, x.dtype))
+define("OnesLike", "x", infer=same, native=lambda x: gg.ones(x.shape, x.dtype))
+define("Identity", "input:A", infer=same, native=lambda x: x, host=lambda r, op, x: [x])
+for _type in ("Snapshot", "RefIdentity", "PlaceholderWithDefault"):
+    define(_type, "input:A", infer=same, native=lambda x: x)
+for _type in ("StopGradient", "PreventGradient"):
+    define(_type, "input", infer=same, native=lambda x: x)
 
 
 @define("EnsureShape", "input:A", infer=same)
@@ -648,13 +625,8 @@ def _ensure_shape(trace: Any, op: Any, x: Any) -> Any:
     return x
 
 
-define(
-    "IdentityN",
-    "input*:A",
-    infer=lambda i, a: [t._shape for t in i],
-    types=lambda i, a: [t.dtype.base_dtype for t in i],
-    lower=lambda t, op, *xs: list(xs),
-)
+define("IdentityN", "input*:A", native=lambda *xs: xs, infer=lambda i, a: [t._shape for t in i],
+       types=lambda i, a: [t.dtype.base_dtype for t in i])  # fmt: skip
 
 
 def _check_numerics(run: Any, op: Any, x: Any) -> Any:
@@ -682,7 +654,7 @@ def _select_shape(inputs: Any, attrs: Any) -> TensorShape:
     return shape
 
 
-@define("Select", "condition:bool t e", infer=_select_shape, types=_second)
+@define("Select", "condition:bool t e", infer=_select_shape, like=1)
 def _select(trace: Any, op: Any, condition: Any, x: Any, y: Any) -> Any:
     if len(condition.shape) == 1 and len(x.shape) > 1:
         condition = gg.reshape(condition, (-1,) + (1,) * (len(x.shape) - 1))
@@ -693,9 +665,7 @@ def _chosen(inputs: Any, attrs: Any) -> TensorShape:
     return broadcast(inputs[0]._shape, broadcast(inputs[1]._shape, inputs[2]._shape))
 
 
-@define("SelectV2", "condition:bool t e", infer=_chosen, types=_second)
-def _select_v2(trace: Any, op: Any, condition: Any, x: Any, y: Any) -> Any:
-    return gg.where(condition, x, y)
+define("SelectV2", "condition:bool t e", native=gg.where, infer=_chosen, like=1)
 
 
 def _places(run: Any, op: Any, condition: Any) -> Any:
@@ -752,12 +722,8 @@ def _diag_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 
 @define("MatrixDiag", "diagonal", infer=_diag_shape)
-def _matrix_diag(trace: Any, op: Any, x: Any) -> Any:
-    return gg.expand_dims(x, -1) * gg.eye(x.shape[-1], dtype=x.dtype)
-
-
 @define("MatrixDiagV3", "diagonal k:A num_rows:A num_cols:A padding_value:A", infer=_diag_shape)
-def _matrix_diag_v3(trace: Any, op: Any, x: Any, *_: Any) -> Any:
+def _matrix_diag(trace: Any, op: Any, x: Any, *_: Any) -> Any:
     return gg.expand_dims(x, -1) * gg.eye(x.shape[-1], dtype=x.dtype)
 
 
@@ -769,14 +735,9 @@ def _part_shape(inputs: Any, attrs: Any) -> TensorShape:
     return TensorShape([*lead, None if None in (rows, columns) else min(rows, columns)])
 
 
-@define("MatrixDiagPart", "input", infer=_part_shape)
-def _diag_part(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.diagonal(x)
-
-
-@define("MatrixDiagPartV3", "input k:A padding_value:A", infer=_part_shape)
-def _diag_part_v3(trace: Any, op: Any, x: Any, *_: Any) -> Any:
-    return gg.linalg.diagonal(x)
+define("MatrixDiagPart", "input", native=gg.linalg.diagonal, infer=_part_shape)
+define("MatrixDiagPartV3", "input k:A padding_value:A", infer=_part_shape,
+       native=lambda x, *_: gg.linalg.diagonal(x))  # fmt: skip
 
 
 @define("MatrixSetDiagV3", "input diagonal k:A", infer=same)
@@ -863,12 +824,7 @@ def _partition(trace: Any, op: Any, data: Any, partitions: Any) -> Any:
     return [data[np.nonzero(parts == i)] for i in range(op.attrs["num"])]
 
 
-def _stitch_shape(inputs: Any, attrs: Any) -> TensorShape:
-    return unknown_shape()
-
-
-@define("DynamicStitch", "indices*:A data*:A", infer=_stitch_shape,
-        types=lambda i, a: [i[-1].dtype.base_dtype])  # fmt: skip
+@define("DynamicStitch", "indices*:A data*:A", infer=lambda i, a: unknown_shape(), like=-1)
 def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     half = len(args) // 2
     places = [trace.value(t) for t in op.inputs[:half]]
@@ -884,8 +840,7 @@ def _stitch(trace: Any, op: Any, *args: Any) -> Any:
     return made
 
 
-define("BroadcastGradientArgs", "s0 s1", infer=lambda i, a: [TensorShape([None])] * 2,
-       types=lambda i, a: [i[0].dtype.base_dtype] * 2)  # fmt: skip
+define("BroadcastGradientArgs", "s0 s1", infer=lambda i, a: [TensorShape([None])] * 2, like=(0, 0))
 
 
 @define("BroadcastArgs", "s0 s1", infer=lambda i, a: TensorShape([None]))

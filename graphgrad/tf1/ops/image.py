@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,7 @@ __all__ = [
     "ResizeMethod", "adjust_brightness", "adjust_contrast", "central_crop", "convert_image_dtype",
     "crop_to_bounding_box", "extract_image_patches", "flip_left_right", "flip_up_down",
     "grayscale_to_rgb", "pad_to_bounding_box", "per_image_standardization", "random_brightness",
-    "random_contrast",
-    "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
+    "random_contrast", "random_flip_left_right", "random_flip_up_down", "resize", "resize_bilinear",
     "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor", "rgb_to_grayscale",
     "rot90", "total_variation", "transpose_image",
 ]  # fmt: skip
@@ -87,26 +87,25 @@ def _nearest(trace: Any, op: Any, x: Any, size: Any) -> Any:
     return x
 
 
-def resize_bilinear(
-    images: Any, size: Any, align_corners: bool = False, name: Name = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:  # fmt: skip
-    """Images of another size, between neighbours."""
-    return apply(
-        "ResizeBilinear", images, A._shape_value(size), name=name, align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-    )  # fmt: skip
+def _resizer(type: str, name_of: str, what: str) -> Callable[..., Tensor]:
+    def function(
+        images: Any, size: Any, align_corners: bool = False, name: Name = None,
+        half_pixel_centers: bool = False,
+    ) -> Tensor:  # fmt: skip
+        return apply(
+            type, images, A._shape_value(size), name=name, align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        )  # fmt: skip
+
+    function.__name__ = function.__qualname__ = name_of
+    function.__doc__ = f"Images of another size, {what}."
+    return function
 
 
-def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: Name = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:  # fmt: skip
-    """Images of another size, by the nearest element."""
-    return apply(
-        "ResizeNearestNeighbor", images, A._shape_value(size), name=name,
-        align_corners=align_corners, half_pixel_centers=half_pixel_centers,
-    )  # fmt: skip
+resize_bilinear = _resizer("ResizeBilinear", "resize_bilinear", "between neighbours")
+resize_nearest_neighbor = _resizer(
+    "ResizeNearestNeighbor", "resize_nearest_neighbor", "by the nearest element"
+)
 
 
 @refuses("preserve_aspect_ratio")
@@ -168,11 +167,8 @@ def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
 def rot90(image: Any, k: int = 1, name: Name = None) -> Tensor:
     """Turned by 90 degrees, k times."""
     x = convert_to_tensor(image)
-    n = len(x.shape)
-    perm = list(range(n))
-    perm[n - 3], perm[n - 2] = n - 2, n - 3
     for _ in range(k % 4):
-        x = A.reverse(A.transpose(x, perm), [n - 3])
+        x = A.reverse(transpose_image(x), [len(x.shape) - 3])
     return x
 
 
@@ -196,17 +192,15 @@ def crop_to_bounding_box(image: Any, top: Any, left: Any, height: Any, width: An
 def pad_to_bounding_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> Tensor:
     """Images with zeros around."""
     x = convert_to_tensor(image)
-    lead = len(x.shape) - 3
-    h, w = x.shape.as_list()[lead : lead + 2]
+    h, w = x.shape.as_list()[-3:-1]
     around = [[top, height - h - top], [left, width - w - left], [0, 0]]
-    return A.pad(x, [*[[0, 0]] * lead, *around])
+    return A.pad(x, [*[[0, 0]] * (len(x.shape) - 3), *around])
 
 
 def resize_image_with_crop_or_pad(image: Any, height: int, width: int) -> Tensor:
     """Images of another size, cut or with zeros around."""
     x = convert_to_tensor(image)
-    lead = len(x.shape) - 3
-    h, w = x.shape.as_list()[lead : lead + 2]
+    h, w = x.shape.as_list()[-3:-1]
     top, left = max(0, (h - height) // 2), max(0, (w - width) // 2)
     x = crop_to_bounding_box(x, top, left, min(h, height), min(w, width))
     return pad_to_bounding_box(
@@ -217,8 +211,7 @@ def resize_image_with_crop_or_pad(image: Any, height: int, width: int) -> Tensor
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """The middle of images."""
     x = convert_to_tensor(image)
-    lead = len(x.shape) - 3
-    h, w = x.shape.as_list()[lead : lead + 2]
+    h, w = x.shape.as_list()[-3:-1]
     top, left = int((h - h * central_fraction) / 2), int((w - w * central_fraction) / 2)
     return crop_to_bounding_box(x, top, left, h - 2 * top, w - 2 * left)
 

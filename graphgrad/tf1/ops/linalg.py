@@ -106,11 +106,7 @@ def expm(input: Any, name: Name = None) -> Tensor:
     return apply("MatrixExponential", convert_to_tensor(input), name=name)
 
 
-det, inv, eigh, eigvalsh = (
-    matrix_determinant,
-    matrix_inverse,
-    self_adjoint_eig,
-    self_adjoint_eigvals,
-)
+det, inv = matrix_determinant, matrix_inverse
+eigh, eigvalsh = self_adjoint_eig, self_adjoint_eigvals
 solve, triangular_solve, set_diag = matrix_solve, matrix_triangular_solve, matrix_set_diag
 band_part, tensor_diag, tensor_diag_part = matrix_band_part, diag, diag_part

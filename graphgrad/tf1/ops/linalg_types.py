@@ -7,7 +7,7 @@ from typing import Any
 import graphgrad as gg
 
 from ..definition import define
-from .math_types import same
+from .elementwise import same
 
 __all__: list[str] = []
 
@@ -18,27 +18,14 @@ def _inverse(trace: Any, op: Any, x: Any) -> Any:
     return gg.linalg.inv(x)
 
 
-@define("MatrixDeterminant", "input")
-def _determinant(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.det(x)
+define("MatrixDeterminant", "input", native=gg.linalg.det)
+define("LogMatrixDeterminant", "input", native=gg.linalg.slogdet, like=(0, 0))
+define("Cholesky", "input", native=gg.linalg.cholesky, infer=same)
+define("SelfAdjointEigV2", "input", native=gg.linalg.eigh, like=(0, 0))
+define("MatrixExponential", "input", native=gg.linalg.expm, infer=same)
 
 
-@define("LogMatrixDeterminant", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
-def _log_determinant(trace: Any, op: Any, x: Any) -> Any:
-    return list(gg.linalg.slogdet(x))
-
-
-@define("Cholesky", "input", infer=same)
-def _cholesky(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.cholesky(x)
-
-
-@define("SelfAdjointEigV2", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
-def _eigen(trace: Any, op: Any, x: Any) -> Any:
-    return list(gg.linalg.eigh(x))
-
-
-@define("Svd", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 3)
+@define("Svd", "input", like=(0, 0, 0))
 def _svd(trace: Any, op: Any, x: Any) -> Any:
     if not op.attrs["compute_uv"]:
         s = gg.linalg.svdvals(x)
@@ -47,7 +34,7 @@ def _svd(trace: Any, op: Any, x: Any) -> Any:
     return [s, u, gg.matrix_transpose(vh)]
 
 
-@define("Qr", "input", types=lambda i, a: [i[0].dtype.base_dtype] * 2)
+@define("Qr", "input", like=(0, 0))
 def _qr(trace: Any, op: Any, x: Any) -> Any:
     mode = "complete" if op.attrs.get("full_matrices") else "reduced"
     return list(gg.linalg.qr(x, mode=mode))
@@ -62,8 +49,3 @@ def _solve(trace: Any, op: Any, a: Any, b: Any) -> Any:
 def _triangular(trace: Any, op: Any, a: Any, b: Any) -> Any:
     trans = 1 if op.attrs["adjoint"] else 0
     return gg.linalg.solve_triangular(a, b, lower=op.attrs["lower"], trans=trans)
-
-
-@define("MatrixExponential", "input", infer=same)
-def _exponential(trace: Any, op: Any, x: Any) -> Any:
-    return gg.linalg.expm(x)

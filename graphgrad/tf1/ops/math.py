@@ -8,101 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from ..create import (
-    apply,
-    constant,
-    convert_n_to_tensor,
-    convert_to_tensor,
-    name_scope,
-)
+from ..create import apply, constant, convert_n_to_tensor, convert_to_tensor, name_scope
 from ..dtypes import as_dtype
 from ..graph import Tensor
+from . import elementwise as _elementwise
+from .elementwise import *
+from .elementwise import bessel_i0e, bessel_i1e, left_shift, nextafter, right_shift
 
 __all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "arg_max", "arg_min", "argmax",
-    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
-    "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip_by_average_norm",
-    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "conj", "cos", "cosh",
-    "count_nonzero", "cross", "cumprod", "cumsum", "digamma", "div", "div_no_nan", "divide",
-    "einsum", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floor_div", "floordiv",
-    "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag", "inv",
-    "invert", "is_finite", "is_inf", "is_nan", "lbeta", "left_shift", "less", "less_equal",
-    "lgamma", "lin_space", "linspace", "log", "log1p", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "matmul", "maximum", "minimum", "mod", "mul", "multiply", "ndtri", "neg",
-    "negative", "nextafter", "not_equal", "polygamma", "pow", "range", "real", "realdiv",
-    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "right_shift",
-    "rint", "round", "rsqrt", "saturate_cast", "scalar_mul", "segment_mean", "segment_sum",
-    "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square", "squared_difference",
-    "sub", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_double", "to_float",
-    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod", "unsorted_segment_sum",
-    "xdivy", "xlogy", "zeta",
+    "abs", "accumulate_n", "add_n", "arg_max", "arg_min", "argmax", "argmin", "batch_matmul",
+    "bincount", "cast", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "complex", "conj", "count_nonzero", "cumprod", "cumsum", "div", "div_no_nan",
+    "divide", "einsum", "global_norm", "imag", "lbeta", "lin_space", "linspace", "logical_xor",
+    "matmul", "range", "real", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "round", "saturate_cast", "scalar_mul", "segment_mean", "segment_sum", "sparse_matmul",
+    "tensordot", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv",
+    "unsorted_segment_sum",
 ]  # fmt: skip
+__all__ += _elementwise.__all__
 Name = str | None
-
-
-def _unary(type: str, name: Any = None, doc: str = "") -> Callable[..., Tensor]:
-    def function(x: Any = None, name: Name = None, **kwargs: Any) -> Tensor:
-        for old in ("features", "input", "tensor", "logits"):
-            if x is None and old in kwargs:
-                x = kwargs.pop(old)
-        if kwargs:
-            raise TypeError(f"{type} got unexpected arguments {sorted(kwargs)}")
-        return apply(type, x, name=name)
-
-    function.__name__ = function.__qualname__ = type.lower()
-    function.__doc__ = f"An op of type {type}, element by element."
-    return function
-
-
-def _binary(type: str, default: Name = None) -> Callable[..., Tensor]:
-    def function(x: Any, y: Any, name: Name = None) -> Tensor:
-        return apply(type, x, y, name=name or default)
-
-    function.__name__ = function.__qualname__ = type.lower()
-    function.__doc__ = f"An op of type {type}, element by element; shapes are broadcast."
-    return function
-
-
-sign, rint, floor, ceil = map(_unary, ("Sign", "Rint", "Floor", "Ceil"))
-square, sqrt, rsqrt, exp, expm1 = map(_unary, ("Square", "Sqrt", "Rsqrt", "Exp", "Expm1"))
-log, log1p, sin, cos, tan = map(_unary, ("Log", "Log1p", "Sin", "Cos", "Tan"))
-asin, acos, atan, sinh, cosh = map(_unary, ("Asin", "Acos", "Atan", "Sinh", "Cosh"))
-asinh, acosh, atanh, tanh, sigmoid = map(_unary, ("Asinh", "Acosh", "Atanh", "Tanh", "Sigmoid"))
-erf, erfc, lgamma, digamma, erfinv = map(_unary, ("Erf", "Erfc", "Lgamma", "Digamma", "Erfinv"))
-reciprocal, inv, negative, ndtri = map(_unary, ("Reciprocal", "Inv", "Neg", "Ndtri"))
-is_nan, is_inf, is_finite, logical_not = map(_unary, ("IsNan", "IsInf", "IsFinite", "LogicalNot"))
-invert = _unary("Invert")
-neg = negative
-
-
-subtract, multiply = _binary("Sub"), _binary("Mul")
-maximum, minimum, atan2 = _binary("Maximum"), _binary("Minimum"), _binary("Atan2")
-squared_difference, xlogy, xdivy = map(_binary, ("SquaredDifference", "Xlogy", "Xdivy"))
-less, less_equal, greater = map(_binary, ("Less", "LessEqual", "Greater"))
-greater_equal, logical_and, logical_or = map(_binary, ("GreaterEqual", "LogicalAnd", "LogicalOr"))
-bessel_i0e, bessel_i1e = map(_unary, ("BesselI0e", "BesselI1e"))
-nextafter, left_shift, right_shift = map(_binary, ("NextAfter", "LeftShift", "RightShift"))
-igamma, igammac, zeta, cross = map(_binary, ("Igamma", "Igammac", "Zeta", "Cross"))
-truncatediv, truncatemod, polygamma = map(_binary, ("TruncateDiv", "TruncateMod", "Polygamma"))
-mod = floormod = _binary("FloorMod", "FloorMod")
-bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("BitwiseAnd", "BitwiseOr", "BitwiseXor"))
-mul, sub = multiply, subtract
-
-
-def add(x: Any, y: Any, name: Name = None) -> Tensor:
-    """x + y: an op AddV2 with the name "Add"."""
-    return apply("AddV2", x, y, name=name or "Add")
-
-
-def equal(x: Any, y: Any, name: Name = None) -> Tensor:
-    """Where x is y, element by element."""
-    return apply("Equal", x, y, name=name or "Equal")
-
-
-def not_equal(x: Any, y: Any, name: Name = None) -> Tensor:
-    """Where x is not y, element by element."""
-    return apply("NotEqual", x, y, name=name or "NotEqual")
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
@@ -115,11 +40,6 @@ def abs(x: Any, name: Name = None) -> Tensor:
     x = convert_to_tensor(x)
     type = "ComplexAbs" if x.dtype.is_complex else "Abs"
     return apply(type, x, name=name or "Abs")
-
-
-def pow(x: Any, y: Any, name: Name = None) -> Tensor:
-    """x to the power of y, element by element."""
-    return apply("Pow", x, y, name=name or "Pow")
 
 
 def _quotients(x: Any, y: Any, name: str, whole: str, real: str = "RealDiv") -> Tensor:
@@ -160,20 +80,9 @@ def divide(x: Any, y: Any, name: Name = None) -> Tensor:
     return convert_to_tensor(x) / y
 
 
-realdiv = _binary("RealDiv")
-
-
 def div_no_nan(x: Any, y: Any, name: Name = None) -> Tensor:
     """x / y, and 0 where y is; whole numbers are made floating ones first."""
     return _quotients(x, y, name or "div_no_nan", "DivNoNan", "DivNoNan")
-
-
-def floordiv(x: Any, y: Any, name: Name = None) -> Tensor:
-    """The floor of x / y."""
-    return apply("FloorDiv", x, y, name=name or "floordiv")
-
-
-floor_div = floordiv
 
 
 def round(x: Any, name: Name = None) -> Tensor:
@@ -323,35 +232,25 @@ def count_nonzero(
         return cast(reduce_sum(found, axis, keepdims or keep_dims), dtype)
 
 
-def argmax(
-    input: Any,
-    axis: Any = None,
-    name: Name = None,
-    dimension: Any = None,
-    output_type: Any = "int64",
-) -> Tensor:
-    """Where the greatest element is along an axis, the first by default."""
-    axis = dimension if axis is None else axis
-    return apply(
-        "ArgMax", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
-    )
+def _arg(type: str, which: str) -> Callable[..., Tensor]:
+    def function(
+        input: Any,
+        axis: Any = None,
+        name: Name = None,
+        dimension: Any = None,
+        output_type: Any = "int64",
+    ) -> Tensor:
+        axis = dimension if axis is None else axis
+        kind = as_dtype(output_type)
+        return apply(type, input, 0 if axis is None else axis, name=name, output_type=kind)
+
+    function.__name__ = function.__qualname__ = type.lower()
+    function.__doc__ = f"Where the {which} element is along an axis, the first by default."
+    return function
 
 
-def argmin(
-    input: Any,
-    axis: Any = None,
-    name: Name = None,
-    dimension: Any = None,
-    output_type: Any = "int64",
-) -> Tensor:
-    """Where the least element is along an axis, the first by default."""
-    axis = dimension if axis is None else axis
-    return apply(
-        "ArgMin", input, 0 if axis is None else axis, name=name, output_type=as_dtype(output_type)
-    )
-
-
-arg_max, arg_min = argmax, argmin
+arg_max = argmax = _arg("ArgMax", "greatest")
+arg_min = argmin = _arg("ArgMin", "least")
 
 
 # products
@@ -434,7 +333,7 @@ def add_n(inputs: Any, name: Name = None) -> Tensor:
     tensors = convert_n_to_tensor(inputs)
     if len(tensors) == 1:
         return apply("Identity", tensors[0], name=name) if name else tensors[0]
-    return _apply_many("AddN", tensors, name)
+    return apply("AddN", *tensors, name=name)
 
 
 def accumulate_n(
@@ -444,22 +343,18 @@ def accumulate_n(
     return add_n(inputs, name)
 
 
-def _apply_many(type: str, tensors: Any, name: Name, **attrs: Any) -> Any:
-    return apply(type, *tensors, name=name, **attrs)
+def _cumulative(type: str, what: str) -> Callable[..., Tensor]:
+    def function(
+        x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
+    ) -> Tensor:
+        return apply(type, x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
+
+    function.__name__ = function.__qualname__ = type.lower()
+    function.__doc__ = f"{what} of all elements up to each, along an axis."
+    return function
 
 
-def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
-) -> Tensor:
-    """Sums of all elements up to each, along an axis."""
-    return apply("Cumsum", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
-
-
-def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Name = None
-) -> Tensor:
-    """Products of all elements up to each, along an axis."""
-    return apply("Cumprod", x, axis, name=name, exclusive=bool(exclusive), reverse=bool(reverse))
+cumsum, cumprod = _cumulative("Cumsum", "Sums"), _cumulative("Cumprod", "Products")
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: Name = None) -> Any:
@@ -645,14 +540,6 @@ def _apply_op(type: str) -> Callable[..., Any]:
     return lambda x, y, name: apply(type, x, y, name=name)
 
 
-def _power(x: Any, y: Any, name: Any) -> Any:
-    return apply("Pow", x, y, name=name)
-
-
-def _product(x: Any, y: Any, name: Any) -> Any:
-    return matmul(x, y, name=name)
-
-
 def _both(boolean: str, whole: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: Any) -> Any:
         kind = x.dtype.base_dtype
@@ -669,11 +556,11 @@ OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
     "div": (div, "div"),
     "floordiv": (floordiv, "floordiv"),
     "mod": (_apply_op("FloorMod"), "mod"),
-    "pow": (_power, "pow"),
-    "matmul": (_product, "matmul"),
+    "pow": (_apply_op("Pow"), "pow"),
+    "matmul": (matmul, "matmul"),
     "and": (_both("LogicalAnd", "BitwiseAnd"), "and"),
     "or": (_both("LogicalOr", "BitwiseOr"), "or"),
-    "xor": (lambda x, y, name: logical_xor(x, y, name=name), "xor"),
+    "xor": (logical_xor, "xor"),
 }
 COMPARISONS: dict[str, str] = {
     "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
@@ -687,7 +574,7 @@ def operators() -> dict[str, Any]:
         forward, reverse = _operator(function, label)
         found[f"__{name}__"], found[f"__r{name}__"] = forward, reverse
     for name, type in COMPARISONS.items():
-        found[f"__{name}__"] = _operator(_binary(type), type)[0]
+        found[f"__{name}__"] = _operator(_elementwise.of_two(type), type)[0]
     found["__neg__"] = lambda self: negative(self)
     found["__abs__"] = lambda self: abs(self)
     found["__invert__"] = lambda self: logical_not(self, name="LogicalNot")

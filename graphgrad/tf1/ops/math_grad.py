@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..create import apply, constant
@@ -89,10 +90,20 @@ def _LogGrad(op: Operation, grad: Tensor) -> Tensor:
     return _mul(grad, apply("Reciprocal", _conj(op.inputs[0])), "mul")
 
 
-@RegisterGradient("Sqrt")
-def _SqrtGrad(op: Operation, grad: Tensor) -> Tensor:
-    """dy / (2 y)."""
-    return apply("SqrtGrad", op.outputs[0], grad)
+def _of_output(type: str, doc: str) -> Callable[..., Tensor]:
+    """A gradient that is one op, of y and dy."""
+
+    def gradient(op: Operation, grad: Tensor) -> Tensor:
+        return apply(f"{type}Grad", op.outputs[0], grad)
+
+    gradient.__name__ = gradient.__qualname__ = f"_{type}Grad"
+    gradient.__doc__ = doc
+    return RegisterGradient(type)(gradient)
+
+
+_SqrtGrad = _of_output("Sqrt", "dy / (2 y).")
+_SigmoidGrad = _of_output("Sigmoid", "dy y (1 - y).")
+_TanhGrad = _of_output("Tanh", "dy (1 - y y).")
 
 
 @RegisterGradient("SqrtGrad")
@@ -100,18 +111,6 @@ def _SqrtGradGrad(op: Operation, grad: Tensor) -> Grads:
     """-dy s / y where s is the gradient that was made, and dy / (2 y)."""
     through = apply("RealDiv", grad, op.inputs[0])
     return [_mul(_neg(_conj(through)), op.outputs[0], "mul"), _mul(0.5, through, "mul")]
-
-
-@RegisterGradient("Sigmoid")
-def _SigmoidGrad(op: Operation, grad: Tensor) -> Tensor:
-    """dy y (1 - y)."""
-    return apply("SigmoidGrad", op.outputs[0], grad)
-
-
-@RegisterGradient("Tanh")
-def _TanhGrad(op: Operation, grad: Tensor) -> Tensor:
-    """dy (1 - y y)."""
-    return apply("TanhGrad", op.outputs[0], grad)
 
 
 @RegisterGradient("Abs")

@@ -1,4 +1,4 @@
-"""Op types of arithmetic: element by element, reductions, matrix products."""
+"""Op types of arithmetic: reductions, matrix products, sums along an axis."""
 
 from __future__ import annotations
 
@@ -13,123 +13,9 @@ from ..definition import define
 from ..dtypes import as_dtype
 from ..shapes import TensorShape, axis_in, broadcast, unknown_shape
 from ..static import constant_value
+from .elementwise import both, same
 
 __all__ = ["reduced_shape"]
-
-
-def same(inputs: Any, attrs: Any) -> TensorShape:
-    """The shape of the first input."""
-    return inputs[0]._shape
-
-
-def both(inputs: Any, attrs: Any) -> TensorShape:
-    """The shape of two inputs broadcast against each other."""
-    return broadcast(inputs[0]._shape, inputs[1]._shape)
-
-
-def _rsqrt(x: Any) -> Any:
-    return 1.0 / gg.sqrt(x)
-
-
-UNARY: dict[str, Callable[..., Any]] = {
-    "Abs": gg.abs, "Neg": gg.negative, "Sign": gg.sign, "Round": gg.rint, "Rint": gg.rint,
-    "Floor": gg.floor, "Ceil": gg.ceil, "Square": gg.square, "Sqrt": gg.sqrt, "Rsqrt": _rsqrt,
-    "Exp": gg.exp, "Expm1": gg.expm1, "Log": gg.log, "Log1p": gg.log1p, "Sin": gg.sin,
-    "Cos": gg.cos, "Tan": gg.tan, "Asin": gg.arcsin, "Acos": gg.arccos, "Atan": gg.arctan,
-    "Sinh": gg.sinh, "Cosh": gg.cosh, "Tanh": gg.tanh, "Asinh": gg.arcsinh, "Acosh": gg.arccosh,
-    "Atanh": gg.arctanh, "Sigmoid": gg.nn.sigmoid, "Erf": gg.special.erf, "Erfc": gg.special.erfc,
-    "Lgamma": gg.special.gammaln, "Digamma": gg.special.digamma, "Reciprocal": gg.reciprocal,
-    "Inv": gg.reciprocal, "Conj": gg.conj, "Erfinv": gg.special.erfinv, "Ndtri": gg.special.ndtri,
-    "Invert": gg.bitwise_invert, "BesselI0e": gg.special.i0e, "BesselI1e": gg.special.i1e,
-}  # fmt: skip
-TRUTHS: dict[str, Callable[..., Any]] = {
-    "LogicalNot": gg.logical_not, "IsNan": gg.isnan, "IsInf": gg.isinf, "IsFinite": gg.isfinite,
-}  # fmt: skip
-
-
-def _divide(x: Any, y: Any) -> Any:
-    return _toward_zero(x, y) if x.dtype.kind in "iu" else x / y
-
-
-def _floor_divide(x: Any, y: Any) -> Any:
-    return gg.floor_divide(x, y) if x.dtype.kind in "iu" else gg.floor(x / y)
-
-
-def _toward_zero(x: Any, y: Any) -> Any:
-    if x.dtype.kind not in "iu":
-        return gg.trunc(x / y)
-    quotient = gg.floor_divide(x, y)
-    inexact = gg.not_equal(quotient * y, x)
-    negative = gg.not_equal(gg.less(x, 0), gg.less(y, 0))
-    return quotient + gg.cast(gg.logical_and(inexact, negative), x.dtype)
-
-
-def _no_nan(x: Any, y: Any) -> Any:
-    zero = gg.equal(y, 0)
-    return gg.where(zero, gg.zeros_like(x * y), x / gg.where(zero, gg.ones_like(y), y))
-
-
-def _or_zero(x: Any, y: Any) -> Any:
-    """y; zero where x is, even where y is no number."""
-    return gg.where(gg.equal(x, 0), gg.zeros_like(y), y)
-
-
-BINARY: dict[str, Callable[..., Any]] = {
-    "Add": gg.add, "AddV2": gg.add, "Sub": gg.subtract, "Mul": gg.multiply, "RealDiv": gg.divide,
-    "Div": _divide, "FloorDiv": _floor_divide, "TruncateDiv": _toward_zero,
-    "FloorMod": gg.remainder, "Mod": gg.fmod, "TruncateMod": gg.fmod, "Pow": gg.power,
-    "Maximum": gg.maximum, "Minimum": gg.minimum, "Atan2": gg.arctan2, "DivNoNan": _no_nan,
-    "MulNoNan": lambda x, y: gg.where(gg.equal(y, 0), gg.zeros_like(x * y), x * y),
-    "SquaredDifference": lambda x, y: gg.square(x - y),
-    "Xlogy": lambda x, y: _or_zero(x, x * gg.log(y)), "Xdivy": lambda x, y: _or_zero(x, x / y),
-    "Igamma": gg.special.gammainc, "Igammac": gg.special.gammaincc,
-    "NextAfter": gg.nextafter,
-    "BitwiseAnd": gg.bitwise_and, "BitwiseOr": gg.bitwise_or, "BitwiseXor": gg.bitwise_xor,
-    "LeftShift": gg.bitwise_left_shift, "RightShift": gg.bitwise_right_shift,
-}  # fmt: skip
-COMPARISONS: dict[str, Callable[..., Any]] = {
-    "Equal": gg.equal, "NotEqual": gg.not_equal, "Less": gg.less, "LessEqual": gg.less_equal,
-    "Greater": gg.greater, "GreaterEqual": gg.greater_equal, "LogicalAnd": gg.logical_and,
-    "LogicalOr": gg.logical_or, "LogicalXor": gg.logical_xor,
-}  # fmt: skip
-
-
-def _element_wise(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda trace, op, *args: function(*args)
-
-
-def _by_no_zero(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A division; an error where whole numbers are divided by a constant that holds a zero."""
-
-    def lower(trace: Any, op: Any, x: Any, y: Any) -> Any:
-        divisor = trace.constant(op.inputs[1]) if y.dtype.kind in "iu" else None
-        if divisor is not None and x.size and not np.all(divisor):
-            raise ValueError("Integer division by zero")
-        return function(x, y)
-
-    return lower
-
-
-KINDS = dict.fromkeys(("Abs", "Neg", "Sign", "Round", "Square", "Invert", "Conj"), "")
-KINDS |= dict.fromkeys(("Rint", "Floor", "Ceil", "IsNan", "IsInf", "IsFinite"), "f")
-KINDS |= dict.fromkeys(("Atan2", "Xlogy", "Xdivy", "MulNoNan", "DivNoNan", "NextAfter"), "fc")
-KINDS |= {"LogicalNot": "b", "Igamma": "f", "Igammac": "f"}
-KINDS |= dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift"), "iu")
-"""Kinds of elements that op types take, where they are not the usual ones."""
-
-for _type, _function in UNARY.items():
-    _kinds = KINDS.get(_type, "fc")
-    define(_type, "x", lower=_element_wise(_function), infer=same, kinds=_kinds)
-for _type, _function in TRUTHS.items():
-    define(_type, "x", lower=_element_wise(_function), infer=same, dtype="bool", kinds=KINDS[_type])
-for _type, _function in BINARY.items():
-    _kinds = KINDS.get(_type, "fciuO")
-    define(_type, "x y", lower=_element_wise(_function), infer=both, kinds=_kinds)
-for _type in ("FloorDiv", "TruncateDiv", "Div", "FloorMod", "Mod", "TruncateMod"):
-    define(_type, "x y", lower=_by_no_zero(BINARY[_type]), infer=both, kinds="fciu")
-for _type, _function in COMPARISONS.items():
-    _kinds = "b" if _type.startswith("Logical") else "" if _type[-5:] == "Equal" else "fiu"
-    define(_type, "x y", lower=_element_wise(_function), infer=both, dtype="bool", kinds=_kinds)
 
 
 # reductions
@@ -140,8 +26,6 @@ def reduced_shape(inputs: Any, attrs: Any) -> TensorShape:
     shape, axes = inputs[0]._shape, constant_value(inputs[1])
     keep = attrs.get("keep_dims", False)
     if shape.lengths is None:
-        if axes is None or keep:
-            return unknown_shape()
         return unknown_shape()
     rank = len(shape.lengths)
     if axes is None:
@@ -196,16 +80,11 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "Sum": gg.sum, "Mean": _mean, "Prod": gg.prod,
     "Max": _extreme(gg.max, -1), "Min": _extreme(gg.min, 1),
 }  # fmt: skip
+REDUCED = "input reduction_indices:int32"
 for _type, _function in REDUCTIONS.items():
-    define(_type, "input reduction_indices:int32", lower=_reduction(_function), infer=reduced_shape)
+    define(_type, REDUCED, lower=_reduction(_function), infer=reduced_shape)
 for _type, _function in {"All": gg.all, "Any": gg.any}.items():
-    define(
-        _type,
-        "input reduction_indices:int32",
-        lower=_reduction(_function),
-        infer=reduced_shape,
-        dtype="bool",
-    )
+    define(_type, REDUCED, lower=_reduction(_function), infer=reduced_shape, dtype="bool")
 
 
 def _arg_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -225,20 +104,11 @@ def _arg(function: Callable[..., Any], last: float) -> Callable[..., Any]:
     return lower
 
 
-define(
-    "ArgMax",
-    "input dimension:int32",
-    lower=_arg(gg.argmax, -np.inf),
-    infer=_arg_shape,
-    types=_output_type,
-)
-define(
-    "ArgMin",
-    "input dimension:int32",
-    lower=_arg(gg.argmin, np.inf),
-    infer=_arg_shape,
-    types=_output_type,
-)
+for _type, _lower in {
+    "ArgMax": _arg(gg.argmax, -np.inf),
+    "ArgMin": _arg(gg.argmin, np.inf),
+}.items():
+    define(_type, "input dimension:int32", lower=_lower, infer=_arg_shape, types=_output_type)
 
 
 # matrix products
@@ -315,9 +185,8 @@ def _add_n(trace: Any, op: Any, *xs: Any) -> Any:
     return total
 
 
-@define("L2Loss", "t", kinds="fc", infer=lambda inputs, attrs: TensorShape(()))
-def _l2_loss(trace: Any, op: Any, t: Any) -> Any:
-    return gg.sum(gg.square(t)) / 2
+define("L2Loss", "t", kinds="fc", infer=lambda inputs, attrs: TensorShape(()),
+       native=lambda t: gg.sum(gg.square(t)) / 2)  # fmt: skip
 
 
 def _cumulative(function: Any, start: float) -> Callable[..., Any]:
@@ -396,19 +265,20 @@ def _segment_mean(trace: Any, op: Any, data: Any, ids: Any) -> Any:
     return total / counts.reshape((-1,) + (1,) * (len(data.shape) - 1))
 
 
-define("Real", "input", infer=same, types=lambda i, a: [i[0].dtype.real_dtype],
-       lower=lambda trace, op, x: gg.real(x))  # fmt: skip
-define("Imag", "input", infer=same, types=lambda i, a: [i[0].dtype.real_dtype],
-       lower=lambda trace, op, x: gg.imag(x))  # fmt: skip
-define("ComplexAbs", "x", infer=same, types=lambda i, a: [i[0].dtype.real_dtype],
-       lower=lambda trace, op, x: gg.abs(x))  # fmt: skip
+def real_type(inputs: Any, attrs: Any) -> Any:
+    return [inputs[0].dtype.real_dtype]
 
 
-def _complex_type(inputs: Any, attrs: Any) -> Any:
+define("Real", "input", native=gg.real, infer=same, types=real_type)
+define("Imag", "input", native=gg.imag, infer=same, types=real_type)
+define("ComplexAbs", "x", native=gg.abs, infer=same, types=real_type)
+
+
+def complex_type(inputs: Any, attrs: Any) -> Any:
     return [as_dtype("complex64" if inputs[0].dtype.size == 4 else "complex128")]
 
 
-@define("Complex", "real imag", infer=both, types=_complex_type, kinds="f")
+@define("Complex", "real imag", infer=both, types=complex_type, kinds="f")
 def _complex(trace: Any, op: Any, real: Any, imag: Any) -> Any:
     wanted = op.outputs[0].dtype.numpy if op.outputs[0] is not None else np.dtype("complex128")
     return gg.cast(real, wanted) + gg.cast(imag, wanted) * np.array(1j, wanted)
@@ -433,12 +303,10 @@ define("Zeta", "x q", infer=both, kinds="f",
        lower=_by_number(lambda n, q: gg.special.zeta(float(n), q)))  # fmt: skip
 
 
-@define("Cross", "a b", infer=same)
-def _cross(trace: Any, op: Any, a: Any, b: Any) -> Any:
-    return gg.cross(a, b)
+define("Cross", "a b", native=gg.cross, infer=same)
 
 
-@define("Bincount", "arr:int32 size:int32 weights:A", types=lambda i, a: [i[2].dtype.base_dtype],
+@define("Bincount", "arr:int32 size:int32 weights:A", like=2,
         infer=lambda i, a: TensorShape([None]))  # fmt: skip
 def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
     given = gg.reshape(weights, (-1,)) if weights.size else None
@@ -446,21 +314,6 @@ def _bincount(trace: Any, op: Any, arr: Any, size: Any, weights: Any) -> Any:
 
 
 # what gradients are made of
-
-
-@define("SqrtGrad", "y dy", infer=same)
-def _sqrt_grad(trace: Any, op: Any, y: Any, dy: Any) -> Any:
-    return gg.where(gg.equal(dy, 0), gg.zeros_like(dy), dy * 0.5 / y)
-
-
-@define("SigmoidGrad", "y dy", infer=same)
-def _sigmoid_grad(trace: Any, op: Any, y: Any, dy: Any) -> Any:
-    return dy * y * (1.0 - y)
-
-
-@define("TanhGrad", "y dy", infer=same)
-def _tanh_grad(trace: Any, op: Any, y: Any, dy: Any) -> Any:
-    return dy * (1.0 - y * y)
 
 
 @define("SpreadLike", "dy like reduction_indices:A", no_gradient=[1],

@@ -12,6 +12,7 @@ from ..graph import Tensor
 from ..refused import refuses
 from . import array as A
 from . import math as M
+from .elementwise import elu, relu, relu6, selu, sigmoid, softplus, softsign, tanh
 from .random import random_uniform
 
 __all__ = [
@@ -27,20 +28,6 @@ __all__ = [
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
 Name = str | None
-
-
-def _activation(type: str) -> Callable[..., Tensor]:
-    def function(features: Any, name: Name = None) -> Tensor:
-        return apply(type, features, name=name)
-
-    function.__name__ = function.__qualname__ = type.lower()
-    function.__doc__ = f"An op of type {type}, element by element."
-    return function
-
-
-relu, relu6, elu, selu = map(_activation, ("Relu", "Relu6", "Elu", "Selu"))
-softplus, softsign = map(_activation, ("Softplus", "Softsign"))
-sigmoid, tanh = M.sigmoid, M.tanh
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: Name = None) -> Tensor:
@@ -148,6 +135,16 @@ def _pads(padding: Any) -> tuple[bytes, list[int]]:
     return b"EXPLICIT", [int(n) for pair in padding for n in pair]
 
 
+def _windows(data_format: Any, padding: Any, rank: int = 4, **numbers: Any) -> dict[str, Any]:
+    """The attributes of an op over windows: numbers of its axes, such as strides, and the rest."""
+    form = _text(data_format)
+    mode, explicit = _pads(padding)
+    found = {name: _numbers(value, rank, form) for name, value in numbers.items()}
+    return {
+        **found, "padding": mode, "explicit_paddings": explicit, "data_format": form.encode()
+    }  # fmt: skip
+
+
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -160,14 +157,9 @@ def conv2d(
     filters: Any = None,
 ) -> Tensor:
     """A convolution of images with filters [h, w, in, out]."""
-    filter = filters if filter is None else filter
-    form = _text(data_format) or "NHWC"
-    mode, explicit = _pads(padding)
-    return apply(
-        "Conv2D", input, filter, name=name, strides=_numbers(strides, 4, form), padding=mode,
-        explicit_paddings=explicit, use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
-        dilations=_numbers(dilations, 4, form),
-    )  # fmt: skip
+    attrs = _windows(data_format or "NHWC", padding, strides=strides, dilations=dilations)
+    return apply("Conv2D", input, filters if filter is None else filter, name=name,
+                 use_cudnn_on_gpu=use_cudnn_on_gpu, **attrs)  # fmt: skip
 
 
 def conv3d(
@@ -181,14 +173,8 @@ def conv3d(
     filters: Any = None,
 ) -> Tensor:
     """A convolution of volumes with filters [d, h, w, in, out]."""
-    filter = filters if filter is None else filter
-    mode, explicit = _pads(padding)
-    data_format = _text(data_format)
-    return apply(
-        "Conv3D", input, filter, name=name, strides=_numbers(strides, 5, data_format),
-        padding=mode, explicit_paddings=explicit, data_format=data_format.encode(),
-        dilations=_numbers(dilations, 5, data_format),
-    )  # fmt: skip
+    attrs = _windows(data_format, padding, 5, strides=strides, dilations=dilations)
+    return apply("Conv3D", input, filters if filter is None else filter, name=name, **attrs)
 
 
 def conv1d(
@@ -255,14 +241,9 @@ def depthwise_conv2d(
     dilations: Any = None,
 ) -> Tensor:
     """A convolution of each channel with filters [h, w, channels, multiplier]."""
-    form = _text(data_format) or "NHWC"
-    rates = _numbers(rate if rate is not None else dilations or 1, 4, form)
-    mode, explicit = _pads(padding)
-    return apply(
-        "DepthwiseConv2dNative", input, filter, name=name or "depthwise",
-        strides=_numbers(strides, 4, form), padding=mode, explicit_paddings=explicit,
-        data_format=form.encode(), dilations=rates,
-    )  # fmt: skip
+    rates = rate if rate is not None else dilations or 1
+    attrs = _windows(data_format or "NHWC", padding, strides=strides, dilations=rates)
+    return apply("DepthwiseConv2dNative", input, filter, name=name or "depthwise", **attrs)
 
 
 depthwise_conv2d_native = depthwise_conv2d
@@ -301,15 +282,10 @@ def conv2d_transpose(
     """The gradient of conv2d for its input, as a layer; filters are [h, w, out, in]."""
     value = input if value is None else value
     filter = filters if filter is None else filter
-    mode, explicit = _pads(padding)
-    data_format = _text(data_format)
+    attrs = _windows(data_format, padding, strides=strides, dilations=dilations or 1)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
-        return apply(
-            "Conv2DBackpropInput", A._shape_value(output_shape), filter, value, name=scope,
-            strides=_numbers(strides, 4, data_format), padding=mode, explicit_paddings=explicit,
-            use_cudnn_on_gpu=True, data_format=data_format.encode(),
-            dilations=_numbers(dilations or 1, 4, data_format),
-        )  # fmt: skip
+        return apply("Conv2DBackpropInput", A._shape_value(output_shape), filter, value,
+                     name=scope, use_cudnn_on_gpu=True, **attrs)  # fmt: skip
 
 
 @refuses("explicit_paddings")
@@ -327,13 +303,10 @@ def conv2d_backprop_input(
     explicit_paddings: Any = None,
 ) -> Tensor:
     """The gradient of conv2d for its input."""
-    form = _text(data_format)
-    mode, explicit = _pads(padding)
+    attrs = _windows(data_format, padding, strides=strides, dilations=dilations)
     return apply(
         "Conv2DBackpropInput", A._shape_value(input_sizes), filters if filter is None else filter,
-        out_backprop, name=name, strides=_numbers(strides, 4, form), padding=mode,
-        explicit_paddings=explicit, use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
-        dilations=_numbers(dilations, 4, form),
+        out_backprop, name=name, use_cudnn_on_gpu=use_cudnn_on_gpu, **attrs,
     )  # fmt: skip
 
 
@@ -351,14 +324,9 @@ def conv2d_backprop_filter(
     explicit_paddings: Any = None,
 ) -> Tensor:
     """The gradient of conv2d for its filters."""
-    form = _text(data_format)
-    mode, explicit = _pads(padding)
-    return apply(
-        "Conv2DBackpropFilter", input, A._shape_value(filter_sizes), out_backprop, name=name,
-        strides=_numbers(strides, 4, form), padding=mode, explicit_paddings=explicit,
-        use_cudnn_on_gpu=use_cudnn_on_gpu, data_format=form.encode(),
-        dilations=_numbers(dilations, 4, form),
-    )  # fmt: skip
+    attrs = _windows(data_format, padding, strides=strides, dilations=dilations)
+    return apply("Conv2DBackpropFilter", input, A._shape_value(filter_sizes), out_backprop,
+                 name=name, use_cudnn_on_gpu=use_cudnn_on_gpu, **attrs)  # fmt: skip
 
 
 def _pool(type: str, rank: int) -> Callable[..., Tensor]:
@@ -373,14 +341,8 @@ def _pool(type: str, rank: int) -> Callable[..., Tensor]:
         name: Name = None,
         input: Any = None,
     ) -> Tensor:
-        value = input if value is None else value
-        form = _text(data_format) or form_of
-        mode, explicit = _pads(padding)
-        return apply(
-            type, value, name=name, ksize=_numbers(ksize, rank, form),
-            strides=_numbers(strides, rank, form), padding=mode, explicit_paddings=explicit,
-            data_format=form.encode(),
-        )  # fmt: skip
+        attrs = _windows(data_format or form_of, padding, rank, ksize=ksize, strides=strides)
+        return apply(type, input if value is None else value, name=name, **attrs)
 
     function.__name__ = function.__qualname__ = type
     function.__doc__ = f"An op of type {type}: one number of each window."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..create import apply, constant
@@ -12,10 +13,21 @@ from ..registry import RegisterGradient
 __all__: list[str] = []
 
 
-@RegisterGradient("Relu")
-def _ReluGrad(op: Operation, grad: Tensor) -> Any:
-    """dy where y > 0."""
-    return apply("ReluGrad", grad, op.outputs[0])
+def _of_output(type: str, doc: str) -> Callable[..., Any]:
+    """A gradient that is one op, of dy and y."""
+
+    def gradient(op: Operation, grad: Tensor) -> Any:
+        return apply(f"{type}Grad", grad, op.outputs[0])
+
+    gradient.__name__ = gradient.__qualname__ = f"_{type}Grad"
+    gradient.__doc__ = doc
+    return RegisterGradient(type)(gradient)
+
+
+_ReluGrad = _of_output("Relu", "dy where y > 0.")
+_Relu6Grad = _of_output("Relu6", "dy where 0 < y < 6.")
+_EluGrad = _of_output("Elu", "dy where y > 0, dy (y + 1) elsewhere.")
+_SeluGrad = _of_output("Selu", "scale dy where y > 0, dy (y + scale alpha) elsewhere.")
 
 
 @RegisterGradient("ReluGrad")
@@ -51,28 +63,10 @@ def _MaxPoolGradGrad(op: Operation, grad: Tensor) -> Any:
     return [apply("ZerosLike", t, name="zeros_like") if g is None else g for t, g in found]
 
 
-@RegisterGradient("Relu6")
-def _Relu6Grad(op: Operation, grad: Tensor) -> Any:
-    """dy where 0 < y < 6."""
-    return apply("Relu6Grad", grad, op.outputs[0])
-
-
 @RegisterGradient("LeakyRelu")
 def _LeakyReluGrad(op: Operation, grad: Tensor) -> Any:
     """dy where x > 0, alpha dy elsewhere."""
     return apply("LeakyReluGrad", grad, op.inputs[0], alpha=op.get_attr("alpha"))
-
-
-@RegisterGradient("Elu")
-def _EluGrad(op: Operation, grad: Tensor) -> Any:
-    """dy where y > 0, dy (y + 1) elsewhere."""
-    return apply("EluGrad", grad, op.outputs[0])
-
-
-@RegisterGradient("Selu")
-def _SeluGrad(op: Operation, grad: Tensor) -> Any:
-    """scale dy where y > 0, dy (y + scale alpha) elsewhere."""
-    return apply("SeluGrad", grad, op.outputs[0])
 
 
 @RegisterGradient("Softplus")

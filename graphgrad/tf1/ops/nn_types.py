@@ -13,64 +13,18 @@ from ..definition import define
 from ..shapes import TensorShape, broadcast, unknown_shape
 from ..static import constant_shape
 from .array_types import _from_start, sized
-from .math_types import same
+from .elementwise import same
 
 __all__: list[str] = []
 
-ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "Relu": gg.nn.relu, "Relu6": gg.nn.relu6, "Elu": gg.nn.elu, "Selu": gg.nn.selu,
-    "Softplus": gg.nn.softplus, "Softsign": gg.nn.soft_sign,
-}  # fmt: skip
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda trace, op, x: function(x)
-
-
-for _type, _function in ACTIVATIONS.items():
-    define(
-        _type,
-        "features",
-        lower=_plain(_function),
-        infer=same,
-        kinds="fiu" if "elu" in _type and _type[0] == "R" else "f",
-    )
-define("Softmax", "logits", lower=_plain(gg.nn.softmax), infer=same, kinds="f")
-define("LogSoftmax", "logits", lower=_plain(gg.nn.log_softmax), infer=same, kinds="f")
+define("Softmax", "logits", native=gg.nn.softmax, infer=same, kinds="f")
+define("LogSoftmax", "logits", native=gg.nn.log_softmax, infer=same, kinds="f")
 
 
 @define("LeakyRelu", "features", infer=same)
 def _leaky_relu(trace: Any, op: Any, x: Any) -> Any:
     alpha = np.array(op.attrs["alpha"], x.dtype)
     return gg.where(gg.greater(x, 0), x, x * alpha)
-
-
-@define("ReluGrad", "gradients features", infer=same)
-def _relu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    return gg.where(gg.greater(y, 0), dy, gg.zeros_like(dy))
-
-
-@define("Relu6Grad", "gradients features", infer=same)
-def _relu6_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    inside = gg.logical_and(gg.greater(y, 0), gg.less(y, 6))
-    return gg.where(inside, dy, gg.zeros_like(dy))
-
-
-@define("EluGrad", "gradients outputs", infer=same)
-def _elu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    return gg.where(gg.less(y, 0), dy * (y + 1.0), dy)
-
-
-@define("SeluGrad", "gradients outputs", infer=same)
-def _selu_grad(trace: Any, op: Any, dy: Any, y: Any) -> Any:
-    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    below = dy * (y + np.array(scale * alpha, y.dtype))
-    return gg.where(gg.less(y, 0), below, dy * np.array(scale, y.dtype))
-
-
-@define("SoftplusGrad", "gradients features", infer=same)
-def _softplus_grad(trace: Any, op: Any, dy: Any, x: Any) -> Any:
-    return dy * gg.nn.sigmoid(x)
 
 
 @define("LeakyReluGrad", "gradients features", infer=same)
@@ -170,17 +124,16 @@ def _conv_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 
 def _conv(trace: Any, op: Any, x: Any, filters: Any) -> Any:
-    form = _format(op)
-    channels = x.shape[1 if form == "NCHW" else -1]
+    channels = x.shape[1 if _format(op) == "NCHW" else -1]
+    return _grouped(op, x, filters, channels // filters.shape[-2])
+
+
+def _grouped(op: Any, x: Any, filters: Any, groups: int) -> Any:
+    form = op.attrs["data_format"]
     return gg.nn.conv(
-        x,
-        filters,
-        strides=_window(op.attrs["strides"], op.attrs["data_format"]),
-        padding=_padding(op),
-        data_format=form,
-        dilation=_window(op.attrs["dilations"], op.attrs["data_format"]),
-        groups=channels // filters.shape[-2],
-    )
+        x, filters, strides=_window(op.attrs["strides"], form), padding=_padding(op),
+        data_format=_format(op), dilation=_window(op.attrs["dilations"], form), groups=groups,
+    )  # fmt: skip
 
 
 define("Conv2D", "input filter", lower=_conv, infer=_conv_shape)
@@ -198,15 +151,7 @@ def _depthwise_shape(inputs: Any, attrs: Any) -> TensorShape:
 @define("DepthwiseConv2dNative", "input filter", infer=_depthwise_shape)
 def _depthwise(trace: Any, op: Any, x: Any, filters: Any) -> Any:
     h, w, c, m = filters.shape
-    return gg.nn.conv(
-        x,
-        gg.reshape(filters, (h, w, 1, c * m)),
-        strides=_window(op.attrs["strides"], op.attrs["data_format"]),
-        padding=_padding(op),
-        data_format=_format(op),
-        dilation=_window(op.attrs["dilations"], op.attrs["data_format"]),
-        groups=c,
-    )
+    return _grouped(op, x, gg.reshape(filters, (h, w, 1, c * m)), c)
 
 
 def _input_shape(inputs: Any, attrs: Any) -> TensorShape:
@@ -214,7 +159,7 @@ def _input_shape(inputs: Any, attrs: Any) -> TensorShape:
 
 
 @define("Conv2DBackpropInput", "input_sizes:int32 filter out_backprop", infer=_input_shape,
-        types=lambda i, a: [i[1].dtype.base_dtype], no_gradient=[0])  # fmt: skip
+        like=1, no_gradient=[0])  # fmt: skip
 def _conv_input(trace: Any, op: Any, sizes: Any, filters: Any, dy: Any) -> Any:
     shape = tuple(sized(trace, op.inputs[0]))
     x = gg.zeros(shape, dy.dtype)
@@ -265,26 +210,19 @@ def _max_pool(trace: Any, op: Any, x: Any) -> Any:
         y = gg.nn.max_pool(row, (1, depth), strides=(1, depth), ties="first")
         steps = [slice(None, None, s) for s in op.attrs["strides"][1:-1]]
         return gg.reshape(y, (*x.shape[:-1], -1))[(slice(None), *steps)]
-    return gg.nn.max_pool(
-        x,
-        _window(op.attrs["ksize"], form),
-        strides=_window(op.attrs["strides"], form),
-        padding=op.attrs["padding"].decode(),
-        data_format=_format(op),
-        ties="first",
-    )
+    return _pooled(gg.nn.max_pool, op, x, ties="first")
 
 
 def _avg_pool(trace: Any, op: Any, x: Any) -> Any:
+    return _pooled(gg.nn.avg_pool, op, x, count_include_pad=False)
+
+
+def _pooled(function: Callable[..., Any], op: Any, x: Any, **how: Any) -> Any:
     form = op.attrs["data_format"]
-    return gg.nn.avg_pool(
-        x,
-        _window(op.attrs["ksize"], form),
-        strides=_window(op.attrs["strides"], form),
-        padding=op.attrs["padding"].decode(),
-        data_format=_format(op),
-        count_include_pad=False,
-    )
+    return function(
+        x, _window(op.attrs["ksize"], form), strides=_window(op.attrs["strides"], form),
+        padding=op.attrs["padding"].decode(), data_format=_format(op), **how,
+    )  # fmt: skip
 
 
 for _name in ("", "3D"):
@@ -337,23 +275,19 @@ def _loss_shapes(inputs: Any, attrs: Any) -> list[TensorShape]:
     return [rows.merge_with(inputs[1]._shape), shape]
 
 
-def _two(inputs: Any, attrs: Any) -> Any:
-    return [inputs[0].dtype.base_dtype] * 2
-
-
 def _entropy_shapes(inputs: Any, attrs: Any) -> list[TensorShape]:
     shape = broadcast(inputs[0]._shape, inputs[1]._shape)
     rows = unknown_shape(1) if shape.lengths is None else TensorShape(list(shape.lengths[:1]))
     return [rows, shape]
 
 
-@define("SoftmaxCrossEntropyWithLogits", "features labels", infer=_entropy_shapes, types=_two)
+@define("SoftmaxCrossEntropyWithLogits", "features labels", infer=_entropy_shapes, like=(0, 0))
 def _cross_entropy(trace: Any, op: Any, logits: Any, labels: Any) -> Any:
     log_p = gg.nn.log_softmax(logits)
     return gg.negative(gg.sum(labels * log_p, axis=-1)), gg.exp(log_p) - labels
 
 
-@define("SparseSoftmaxCrossEntropyWithLogits", "features labels:A", infer=_loss_shapes, types=_two)
+@define("SparseSoftmaxCrossEntropyWithLogits", "features labels:A", infer=_loss_shapes, like=(0, 0))
 def _sparse_cross_entropy(trace: Any, op: Any, logits: Any, labels: Any) -> Any:
     log_p = gg.nn.log_softmax(logits)
     labels = _from_start(trace, op.inputs[1], labels, logits.shape[-1])
@@ -371,12 +305,8 @@ def _batch_norm_shapes(inputs: Any, attrs: Any) -> list[TensorShape]:
     return [shape, scale, scale, scale, scale, unknown_shape()]
 
 
-def _batch_norm_types(inputs: Any, attrs: Any) -> Any:
-    return [inputs[0].dtype.base_dtype] + [inputs[1].dtype.base_dtype] * 5
-
-
 @define("FusedBatchNormV3", "x scale:A offset:A mean:A variance:A", infer=_batch_norm_shapes,
-        types=_batch_norm_types, no_gradient=[3, 4])  # fmt: skip
+        like=(0, 1, 1, 1, 1, 1), no_gradient=[3, 4])  # fmt: skip
 def _batch_norm(trace: Any, op: Any, x: Any, scale: Any, offset: Any, mean: Any, var: Any) -> Any:
     first = op.attrs["data_format"].startswith(b"NC")
     axes = tuple(i for i in range(len(x.shape)) if i != (1 if first else len(x.shape) - 1))
@@ -434,7 +364,7 @@ def _fake_quant_args(trace: Any, op: Any, x: Any) -> Any:
 
 @define("FakeQuantWithMinMaxVarsGradient", "gradients inputs min max",
         infer=lambda i, a: [i[1]._shape, TensorShape(()), TensorShape(())],
-        types=lambda i, a: [i[0].dtype.base_dtype] * 3)  # fmt: skip
+        like=(0, 0, 0))  # fmt: skip
 def _fake_quant_grad(trace: Any, op: Any, dy: Any, x: Any, low: Any, high: Any) -> Any:
     attrs = op.attrs
     _, bottom, top = _quantised(x, low, high, attrs["num_bits"], attrs["narrow_range"])
@@ -444,8 +374,7 @@ def _fake_quant_grad(trace: Any, op: Any, dy: Any, x: Any, low: Any, high: Any) 
     return inside, gg.sum(gg.where(below, dy, zero)), gg.sum(gg.where(above, dy, zero))
 
 
-@define("AvgPoolGrad", "orig_input_shape:int32 grad", infer=_input_shape, no_gradient=[0],
-        types=lambda i, a: [i[1].dtype.base_dtype])  # fmt: skip
+@define("AvgPoolGrad", "orig_input_shape:int32 grad", infer=_input_shape, no_gradient=[0], like=1)
 def _avg_pool_grad(trace: Any, op: Any, shape: Any, dy: Any) -> Any:
     x = gg.zeros(tuple(sized(trace, op.inputs[0])), dy.dtype)
     return gg.gradients(_avg_pool(trace, op, x), x, dy)

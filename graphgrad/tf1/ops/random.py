@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..create import apply, convert_to_tensor, name_scope
@@ -11,8 +12,8 @@ from .array import _shape_value, shape, slice_
 from .math import add, cast, floor, mod, multiply, subtract
 
 __all__ = [
-    "bernoulli", "categorical", "multinomial", "random_crop", "random_gamma", "random_normal",
-    "random_poisson", "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
+    "multinomial", "random_crop", "random_gamma", "random_normal", "random_poisson",
+    "random_shuffle", "random_uniform", "set_random_seed", "truncated_normal",
 ]  # fmt: skip
 Name = str | None
 
@@ -63,42 +64,32 @@ def random_uniform(
         return add(multiply(draws, subtract(high, low, name="sub"), name="mul"), low, name=scope)
 
 
-def _scaled(
-    type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any, name: str
-) -> Tensor:
-    kind = as_dtype(dtype)
-    with name_scope(name, values=[shape, mean, stddev]) as scope:
-        lengths = convert_to_tensor(_shape_value(shape), preferred_dtype="int32", name="shape")
-        centre = convert_to_tensor(mean, kind, "mean")
-        width = convert_to_tensor(stddev, kind, "stddev")
-        draws = apply(type, lengths, dtype=kind, **_seeds(seed))
-        return add(multiply(draws, width, name="mul"), centre, name=scope)
+def _scaled(type: str, default: str, what: str) -> Callable[..., Tensor]:
+    def function(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        seed: Any = None,
+        name: Name = None,
+    ) -> Tensor:
+        kind = as_dtype(dtype)
+        with name_scope(name or default, values=[shape, mean, stddev]) as scope:
+            lengths = convert_to_tensor(_shape_value(shape), preferred_dtype="int32", name="shape")
+            centre = convert_to_tensor(mean, kind, "mean")
+            width = convert_to_tensor(stddev, kind, "stddev")
+            draws = apply(type, lengths, dtype=kind, **_seeds(seed))
+            return add(multiply(draws, width, name="mul"), centre, name=scope)
+
+    function.__name__ = function.__qualname__ = default
+    function.__doc__ = what
+    return function
 
 
-def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    seed: Any = None,
-    name: Name = None,
-) -> Tensor:
-    """Normal."""
-    return _scaled(
-        "RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal"
-    )
-
-
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    seed: Any = None,
-    name: Name = None,
-) -> Tensor:
-    """Normal, drawn again beyond two standard deviations."""
-    return _scaled("TruncatedNormal", shape, mean, stddev, dtype, seed, name or "truncated_normal")
+random_normal = _scaled("RandomStandardNormal", "random_normal", "Normal.")
+truncated_normal = _scaled(
+    "TruncatedNormal", "truncated_normal", "Normal, drawn again beyond two standard deviations."
+)
 
 
 def random_shuffle(value: Any, seed: Any = None, name: Name = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..control_flow import group
@@ -159,25 +160,24 @@ class Optimizer:
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})
 
-    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+    def _kept(self, var: Any, slot_name: str, make: Callable[..., Any], *args: Any) -> Any:
+        """What is kept next to a variable under a name, which is made where there is none."""
         named = self._slot_dict(slot_name)
         if var not in named:
-            named[var] = slots.create_slot(var, val, op_name)
+            named[var] = make(var, *args)
         return named[var]
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        return self._kept(var, slot_name, slots.create_slot, val, op_name)
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
-        named = self._slot_dict(slot_name)
-        if var not in named:
-            named[var] = slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-        return named[var]
+        make = slots.create_slot_with_initializer
+        return self._kept(var, slot_name, make, initializer, shape, dtype, op_name)
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        named = self._slot_dict(slot_name)
-        if var not in named:
-            named[var] = slots.create_zeros_slot(var, op_name)
-        return named[var]
+        return self._kept(var, slot_name, slots.create_zeros_slot, op_name)
 
     def _create_non_slot_variable(
         self, initial_value: Any, name: str, colocate_with: Any = None

@@ -213,15 +213,13 @@ load_checkpoint = NewCheckpointReader
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
     """The value of a name in a file, or in the newest one of a folder."""
-    path = ckpt_dir_or_file
-    if os.path.isdir(path):
-        path = latest_checkpoint(path)
-    return NewCheckpointReader(path).get_tensor(name)
+    return _reader(ckpt_dir_or_file).get_tensor(name)
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     """(name, shape) of all that is in a file."""
-    path = ckpt_dir_or_file
-    if os.path.isdir(path):
-        path = latest_checkpoint(path)
-    return sorted(NewCheckpointReader(path).get_variable_to_shape_map().items())
+    return sorted(_reader(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def _reader(path: Any) -> NewCheckpointReader:
+    return NewCheckpointReader(latest_checkpoint(path) if os.path.isdir(path) else path)

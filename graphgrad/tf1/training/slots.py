@@ -11,13 +11,9 @@ from ..variable_scope import get_variable, variable_scope
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
 
-def _name_of(primary: Any) -> str:
-    return primary.op.name
-
-
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
     """A variable that starts with a value."""
-    with variable_scope(None, _name_of(primary) + "/" + name):
+    with variable_scope(None, f"{primary.op.name}/{name}"):
         return _slot(val, None, primary)
 
 
@@ -30,7 +26,7 @@ def create_slot_with_initializer(
     colocate_with_primary: bool = True,
 ) -> Any:
     """A variable that starts with what an initializer makes."""
-    with variable_scope(None, _name_of(primary) + "/" + name):
+    with variable_scope(None, f"{primary.op.name}/{name}"):
         return _slot(initializer, shape, primary, dtype)
 
 
