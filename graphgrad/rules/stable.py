@@ -14,7 +14,7 @@ from ..ops.complex_parts import conj
 from ..ops.demands import within
 from ..ops.logic import where
 from ..ops.nn.activations import sigmoid
-from ..ops.nn.softmax import softmax
+from ..ops.nn.softmaxes import softmax
 from ..ops.reductions import normal_axes
 from ..ops.shaping import expand_dims
 from ..ops.sources import identity

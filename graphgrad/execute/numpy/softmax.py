@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.node import Node
 from ...ir.op import Op
-from ...ops.nn.softmax import LogSoftmax, Softmax
+from ...ops.nn.softmaxes import LogSoftmax, Softmax
 from ..kernels import Kernel, MakeWriter
 from ..run.threads import parallel
 

@@ -12,11 +12,11 @@ from .bodies import (
     needed,
     read_outside,
 )
-from .cond import Cond, choose, cond
+from .branches import Cond, choose, cond
+from .conditional_loops import While
+from .indexed_branches import switch
 from .loops import fori_loop, map, scan, while_loop
-from .scan import Scan, looped, row_numbers
-from .switch import switch
-from .while_loop import While
+from .row_loops import Scan, looped, row_numbers
 
 __all__ = [
     "BODY_OF",

@@ -29,8 +29,8 @@ from .bodies import (
     own_indices,
     traced,
 )
-from .scan import looped
-from .while_loop import While
+from .conditional_loops import While
+from .row_loops import looped
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 

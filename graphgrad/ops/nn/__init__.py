@@ -19,12 +19,12 @@ from .activations import (
 from .attention import dot_product_attention, scaled_dot_product_attention
 from .classes import one_hot
 from .convolve import conv, conv_transpose
-from .cross_entropy import cross_entropy
+from .cross_entropy_loss import cross_entropy
 from .ctc import ctc_loss
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
-from .dropout import alpha_dropout, channel_dropout, dropout
+from .dropouts import alpha_dropout, channel_dropout, dropout
 from .fractional import fractional_max_pool, fractional_max_pool_with_indices
-from .linear import bilinear, embedding, embedding_bag, linear, logmeanexp
+from .linear_maps import bilinear, embedding, embedding_bag, linear, logmeanexp
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -81,7 +81,7 @@ from .pool import (
     max_unpool,
 )
 from .resizing import affine_grid, grid_sample, interpolate
-from .softmax import gumbel_softmax, log_softmax, softmax, softmin
+from .softmaxes import gumbel_softmax, log_softmax, softmax, softmin
 
 __all__ = [
     "adaptive_avg_pool",

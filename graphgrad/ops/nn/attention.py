@@ -16,9 +16,9 @@ from ..products import matmul
 from ..reductions import any as any_of
 from ..reductions import sum
 from ..shaping import expand_dims, matrix_transpose, moveaxis
-from .dropout import dropout
+from .dropouts import dropout
 from .operands import check_real, known_length
-from .softmax import softmax
+from .softmaxes import softmax
 
 __all__ = ["dot_product_attention", "scaled_dot_product_attention"]
 

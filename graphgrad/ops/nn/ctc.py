@@ -43,7 +43,7 @@ from ..sorting import take_along_axis
 from .classes import check_labels
 from .operands import known_length, one_of, real_operands
 from .reducing import REDUCTIONS
-from .softmax import Softmax
+from .softmaxes import Softmax
 
 __all__ = ["ctc_loss"]
 

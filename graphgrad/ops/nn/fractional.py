@@ -24,7 +24,7 @@ from ..folding import merged, parted
 from ..indexing import getitem
 from ..joining import concat
 from ..logic import where
-from ..random.uniform import uniform
+from ..random.continuous import uniform
 from ..reductions import argmax
 from ..rounding import floor
 from ..shaping import expand_dims, moveaxis, squeeze

@@ -10,19 +10,21 @@ All is made of the words of Philox, a counter-based generator (`philox`): bits a
 same on every backend, floats to a few units in the last place.
 """
 
+from .continuous import *  # noqa: F403
+from .continuous import __all__ as _continuous
+from .counts import *  # noqa: F403
+from .counts import __all__ as _counts
 from .discrete import *  # noqa: F403
 from .discrete import __all__ as _discrete
 from .gammas import *  # noqa: F403
 from .gammas import __all__ as _gammas
+from .inverse_gaussian import *  # noqa: F403
+from .inverse_gaussian import __all__ as _inverse_gaussian
 from .keys import *  # noqa: F403
 from .keys import __all__ as _keys
-from .multinomial import *  # noqa: F403
-from .multinomial import __all__ as _multinomial
-from .uniform import *  # noqa: F403
-from .uniform import __all__ as _uniform
 from .vectors import *  # noqa: F403
 from .vectors import __all__ as _vectors
-from .wald import *  # noqa: F403
-from .wald import __all__ as _wald
 
-__all__ = sorted([*_discrete, *_gammas, *_keys, *_multinomial, *_uniform, *_vectors, *_wald])
+__all__ = sorted(
+    [*_discrete, *_gammas, *_keys, *_counts, *_continuous, *_vectors, *_inverse_gaussian]
+)

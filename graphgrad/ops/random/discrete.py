@@ -33,11 +33,11 @@ from ..reductions import argmax, count_nonzero
 from ..rounding import floor
 from ..shaping import expand_dims, normal_axis, reshape
 from ..sorting import topk
+from .continuous import above_zero, drawn, signs
 from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform, lengths_of
 from .gammas import filled
 from .keys import key_of
 from .rejection import RandomBinomial, RandomPoisson
-from .uniform import above_zero, drawn, signs
 
 __all__ = [
     "bernoulli",

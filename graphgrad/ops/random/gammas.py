@@ -12,10 +12,10 @@ from ..exponential import exp, log
 from ..reductions import logsumexp
 from ..shaping import broadcast_like, broadcast_to
 from ..special.logistic import expit
+from .continuous import drawn, floating, moved, signs
 from .draws import RandomNormal, lengths_of
 from .keys import key_of
 from .rejection import RandomLogGamma
-from .uniform import drawn, floating, moved, signs
 
 __all__ = [
     "beta",

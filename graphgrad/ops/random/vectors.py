@@ -13,9 +13,9 @@ from ..logic import less, where
 from ..products import matmul
 from ..reductions import sum
 from ..shaping import expand_dims, squeeze
+from .continuous import above_zero, drawn, floating
 from .draws import RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
-from .uniform import above_zero, drawn, floating
 
 __all__ = ["ball", "multivariate_normal", "orthogonal"]
 

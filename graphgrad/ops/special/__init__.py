@@ -26,6 +26,7 @@ from .bessel import (
 )
 from .betas import beta, betaln, binom, comb
 from .error import dawsn, erf, erfc, erfcinv, erfcx, erfinv, wofz
+from .exponential_sums import log_softmax, logsumexp, softmax
 from .gammas import (
     digamma,
     factorial,
@@ -45,7 +46,6 @@ from .integrals import exp1, expi, expn, fresnel, sici, spence
 from .logistic import expit, logit
 from .normal import log_ndtr, ndtr, ndtri, owens_t
 from .power_transforms import boxcox, boxcox1p
-from .softmax import log_softmax, logsumexp, softmax
 from .zetas import bernoulli, zeta
 
 __all__ = [

@@ -32,7 +32,7 @@ from ...ops.exponential import (
 )
 from ...ops.magnitudes import ABS
 from ...ops.nn.activations import Softplus
-from ...ops.nn.softmax import LogSoftmax, Softmax
+from ...ops.nn.softmaxes import LogSoftmax, Softmax
 from ...ops.powers import Reciprocal, Square
 from ...ops.reductions import ReduceLogSumExp, ReduceSum
 from ...ops.shaping import ExpandDims

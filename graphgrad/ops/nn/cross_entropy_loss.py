@@ -40,7 +40,7 @@ from .reducing import (
     reduce_weighted,
     weights_at,
 )
-from .softmax import LogSoftmax, Softmax, decomposed_log_softmax, log_softmax_of
+from .softmaxes import LogSoftmax, Softmax, decomposed_log_softmax, log_softmax_of
 
 __all__ = ["cross_entropy"]
 

@@ -13,7 +13,7 @@ from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
 from .bodies import check_gives, check_takes, run
-from .scan import Rows
+from .row_loops import Rows
 
 
 class While(Op, interned=False):

@@ -26,10 +26,10 @@ from ..demands import number
 from ..exponential import sqrt
 from ..logic import less, where
 from ..special.error import erfcx
+from .continuous import drawn, floating
 from .draws import RandomNormal, RandomUniform
 from .gammas import filled
 from .keys import key_of
-from .uniform import drawn, floating
 
 __all__ = ["wald"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...ir.errors import DTypeError, ShapeError
 from ..base import as_tensor, kind_of
 from ..logic import less
-from .cond import chosen
+from .branches import chosen
 
 __all__ = ["switch"]
 
