@@ -10,19 +10,83 @@ All is made of the words of Philox, a counter-based generator (`philox`): bits a
 same on every backend, floats to a few units in the last place.
 """
 
-from .discrete import *  # noqa: F403
-from .discrete import __all__ as _discrete
-from .gammas import *  # noqa: F403
-from .gammas import __all__ as _gammas
-from .keys import *  # noqa: F403
-from .keys import __all__ as _keys
-from .multinomial import *  # noqa: F403
-from .multinomial import __all__ as _multinomial
-from .uniform import *  # noqa: F403
-from .uniform import __all__ as _uniform
-from .vectors import *  # noqa: F403
-from .vectors import __all__ as _vectors
-from .wald import *  # noqa: F403
-from .wald import __all__ as _wald
+from .discrete import (
+    bernoulli,
+    binomial,
+    bits,
+    categorical,
+    choice,
+    geometric,
+    integers,
+    permutation,
+    poisson,
+    rademacher,
+    shuffle,
+)
+from .gammas import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, student_t
+from .keys import fold_in, seed, split
+from .multinomial import multinomial
+from .uniform import (
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    normal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    uniform,
+    weibull,
+)
+from .vectors import ball, multivariate_normal, orthogonal
+from .wald import wald
 
-__all__ = sorted([*_discrete, *_gammas, *_keys, *_multinomial, *_uniform, *_vectors, *_wald])
+__all__ = [
+    "ball",
+    "bernoulli",
+    "beta",
+    "binomial",
+    "bits",
+    "categorical",
+    "cauchy",
+    "chisquare",
+    "choice",
+    "dirichlet",
+    "double_sided_maxwell",
+    "exponential",
+    "f",
+    "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
+    "gumbel",
+    "integers",
+    "laplace",
+    "loggamma",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "rayleigh",
+    "seed",
+    "shuffle",
+    "split",
+    "student_t",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "wald",
+    "weibull",
+]
