@@ -7,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from building import docstrings, pages, times
+from sphinx.pycode import ModuleAnalyzer
 
 project = "graphgrad"
 author = "The graphgrad developers"
@@ -55,7 +56,11 @@ linkcheck_anchors = False
 
 
 def setup(app):
-    """Write the pages that are made of the code, and read docstrings as they are written."""
+    """Write the pages that are made of the code, and read docstrings as they are written.
+
+    A function is shown with the signature that runs: its overloads are for type checkers.
+    """
+    ModuleAnalyzer.overloads = property(lambda analyzer: {}, lambda analyzer, overloads: None)
     app.connect("builder-inited", pages.write)
     app.connect("source-read", times.at_head)
     app.connect("autodoc-process-docstring", docstrings.process)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, overload
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from .ir.node import Node, Tensor
 from .ir.program import Program, needed
 from .ir.state import RUN, State
 from .ir.tree import flatten, tree_map
-from .ir.types import TensorType
+from .ir.typed import K, Named, T_co, Y
+from .ir.types import Array, TensorType
 from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
@@ -47,10 +48,38 @@ Passes = Callable[..., tuple[Program, list[Change]]]
 REFINED = 16  # sets of lengths whose optimisation `explain` tells
 
 
+@overload
+def compile(
+    inputs: Tensor | Iterable[Tensor],
+    outputs: list[Never],
+    *,
+    backend: str | Backend = "auto",
+    updates: Mapping[Tensor, Any] | None = None,
+    state: State | None = None,
+    optimize: bool = True,
+    verify: bool = False,
+    watch: Watch | None = None,
+    memory: float | None = None,
+    **options: Any,
+) -> CompiledFunction[list[Any]]: ...
+@overload
+def compile(
+    inputs: Tensor | Iterable[Tensor],
+    outputs: Y,
+    *,
+    backend: str | Backend = "auto",
+    updates: Mapping[Tensor, Any] | None = None,
+    state: State | None = None,
+    optimize: bool = True,
+    verify: bool = False,
+    watch: Watch | None = None,
+    memory: float | None = None,
+    **options: Any,
+) -> CompiledFunction[Y]: ...
 @restored
 @collector_paused
 def compile(
-    inputs: Any,
+    inputs: Tensor | Iterable[Tensor],
     outputs: Any,
     *,
     backend: str | Backend = "auto",
@@ -59,7 +88,7 @@ def compile(
     optimize: bool = True,
     verify: bool = False,
     watch: Watch | None = None,
-    memory: int | None = None,
+    memory: float | None = None,
     **options: Any,
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
@@ -287,7 +316,7 @@ class StateAccess(NamedTuple):
         return self.counted or bool(self.written)
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[T_co]):
     """What `compile` returns: call it with arrays. Safe to call from many threads.
 
     >>> x = gg.placeholder((), name="x")
@@ -312,9 +341,10 @@ class CompiledFunction:
         return self._feeds.inputs
 
     @property
-    def outputs(self) -> Any:
+    def outputs(self) -> T_co:
         """The tensors that it computes, in the structure in which they were given."""
-        return self._request.outputs
+        outputs: T_co = self._request.outputs
+        return outputs
 
     @property
     def updates(self) -> dict[Tensor, Tensor]:
@@ -336,6 +366,38 @@ class CompiledFunction:
         """What it runs on."""
         return self._executable.backend
 
+    @overload
+    def __call__(self: CompiledFunction[Named], *args: Any, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self: CompiledFunction[Tensor], *args: Any, **kwargs: Any) -> Array: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[list[Tensor]], *args: Any, **kwargs: Any
+    ) -> list[Array]: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[dict[K, Tensor]], *args: Any, **kwargs: Any
+    ) -> dict[K, Array]: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[tuple[Tensor, Tensor]], *args: Any, **kwargs: Any
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[tuple[Tensor, Tensor, Tensor]], *args: Any, **kwargs: Any
+    ) -> tuple[Array, Array, Array]: ...
+    @overload
+    def __call__(self: CompiledFunction[list[Any]], *args: Any, **kwargs: Any) -> list[Any]: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[dict[K, Any]], *args: Any, **kwargs: Any
+    ) -> dict[K, Any]: ...
+    @overload
+    def __call__(
+        self: CompiledFunction[tuple[Any, ...]], *args: Any, **kwargs: Any
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays in the order of the inputs, or by name; the outputs' structure of arrays.
 
@@ -482,6 +544,34 @@ class CompiledFunction:
         return f"<compiled: {self._feeds.signature} -> {self._request.arity} outputs>"
 
 
+@overload
+def evaluate(tensors: Named, feeds: Mapping[Any, Any] | None = None) -> Any: ...
+@overload
+def evaluate(tensors: Tensor | Literal[0], feeds: Mapping[Any, Any] | None = None) -> Array: ...
+@overload
+def evaluate(tensors: list[Tensor], feeds: Mapping[Any, Any] | None = None) -> list[Array]: ...
+@overload
+def evaluate(
+    tensors: dict[K, Tensor], feeds: Mapping[Any, Any] | None = None
+) -> dict[K, Array]: ...
+@overload
+def evaluate(
+    tensors: tuple[Tensor, Tensor], feeds: Mapping[Any, Any] | None = None
+) -> tuple[Array, Array]: ...
+@overload
+def evaluate(
+    tensors: tuple[Tensor, Tensor, Tensor], feeds: Mapping[Any, Any] | None = None
+) -> tuple[Array, Array, Array]: ...
+@overload
+def evaluate(tensors: list[Any], feeds: Mapping[Any, Any] | None = None) -> list[Any]: ...
+@overload
+def evaluate(tensors: dict[K, Any], feeds: Mapping[Any, Any] | None = None) -> dict[K, Any]: ...
+@overload
+def evaluate(
+    tensors: tuple[Any, ...], feeds: Mapping[Any, Any] | None = None
+) -> tuple[Any, ...]: ...
+@overload
+def evaluate(tensors: None, feeds: Mapping[Any, Any] | None = None) -> None: ...
 def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
     """The values of tensors, once; every node as it was built.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, overload
+from typing import Any, Generic, overload
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from .ir.errors import DTypeError, StateError
 from .ir.graph import Graph, current
 from .ir.node import Node, Tensor
 from .ir.tree import flatten, paths, unflatten
-from .ir.types import as_dtype
+from .ir.typed import K, Named, OfAny, OfMore, OfOne, OfTwo, P, R, T_co
+from .ir.types import Array, as_dtype
 from .ops.base import as_tensor
 from .ops.sources import Assign, placeholder
 from .regions.rules import temporary_rules
@@ -27,11 +28,23 @@ __all__ = ["Function", "function"]
 @overload
 def function(
     fn: None = None, *, graph: Graph | None = None, **options: Any
-) -> Callable[[Callable[..., Any]], Function]: ...
+) -> Callable[[Callable[..., R]], Function[R]]: ...
 @overload
 def function(
-    fn: Callable[..., Any], *examples: Any, graph: Graph | None = None, **options: Any
-) -> Function: ...
+    fn: OfOne[R], *examples: Any, graph: Graph | None = None, **options: Any
+) -> Function[R]: ...
+@overload
+def function(
+    fn: OfTwo[R], *examples: Any, graph: Graph | None = None, **options: Any
+) -> Function[R]: ...
+@overload
+def function(
+    fn: OfMore[P, R], *examples: Any, graph: Graph | None = None, **options: Any
+) -> Function[R]: ...
+@overload
+def function(
+    fn: OfAny[R], *examples: Any, graph: Graph | None = None, **options: Any
+) -> Function[R]: ...
 def function(
     fn: Callable[..., Any] | None = None,
     *examples: Any,
@@ -84,7 +97,7 @@ def function(
     return made
 
 
-class Function:
+class Function(Generic[T_co]):
     """What `function` returns: call it with arrays in the structure of the examples.
 
     compiled  the compiled functions by what they were built for
@@ -95,25 +108,49 @@ class Function:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], options: dict[str, Any], graph: Graph | None = None
+        self, fn: Callable[..., T_co], options: dict[str, Any], graph: Graph | None = None
     ) -> None:
         update_wrapper(self, fn)
         self.fn = fn
         self.options = options
         self.graph = graph
-        self.compiled: dict[Any, CompiledFunction] = {}
+        self.compiled: dict[Any, CompiledFunction[T_co]] = {}
         self._matched: dict[Any, dict[str, bool]] = {}
 
+    @overload
+    def __call__(self: Function[Named], *args: Any) -> Any: ...
+    @overload
+    def __call__(self: Function[Tensor], *args: Any) -> Array: ...
+    @overload
+    def __call__(self: Function[list[Tensor]], *args: Any) -> list[Array]: ...
+    @overload
+    def __call__(self: Function[dict[K, Tensor]], *args: Any) -> dict[K, Array]: ...
+    @overload
+    def __call__(self: Function[tuple[Tensor, Tensor]], *args: Any) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self: Function[tuple[Tensor, Tensor, Tensor]], *args: Any
+    ) -> tuple[Array, Array, Array]: ...
+    @overload
+    def __call__(self: Function[list[Any]], *args: Any) -> list[Any]: ...
+    @overload
+    def __call__(self: Function[dict[K, Any]], *args: Any) -> dict[K, Any]: ...
+    @overload
+    def __call__(self: Function[tuple[Any, ...]], *args: Any) -> tuple[Any, ...]: ...
+    @overload
+    def __call__(self, *args: Any) -> Any: ...
     def __call__(self, *args: Any) -> Any:
         """Run on arrays; builds first where shapes, dtypes, structure or rules are new."""
         signature, leaves = _signature(args)
         return self._for(args, signature, leaves)(*leaves)
 
-    def build(self, *examples: Any) -> CompiledFunction:
+    def build(self, *examples: Any) -> CompiledFunction[T_co]:
         """The compiled function for arrays like these; it takes the leaves, flat."""
         return self._for(examples, *_signature(examples))
 
-    def _for(self, args: tuple[Any, ...], signature: Any, leaves: list[Any]) -> CompiledFunction:
+    def _for(
+        self, args: tuple[Any, ...], signature: Any, leaves: list[Any]
+    ) -> CompiledFunction[T_co]:
         """What was built for this call, now or before: the maps of the call matched either way."""
         maps = maps_in_force()
         key = signature, _rules_of(maps)

@@ -1,6 +1,6 @@
 """Functions of neural networks: `gg.nn.relu`, `gg.nn.conv`, `gg.nn.cross_entropy`, ..."""
 
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from .ir.first_tries import unknown_name
 from .ops import nn as _functions
@@ -13,5 +13,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise unknown_name(__name__, name)
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+
+    def __getattr__(name):
+        raise unknown_name(__name__, name)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import pi
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,8 +65,10 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise unknown_name(__name__, name)
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+
+    def __getattr__(name):
+        raise unknown_name(__name__, name)
 
 
 Schedule = Callable[[Tensor], Tensor]

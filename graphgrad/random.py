@@ -8,7 +8,7 @@ numbers are -1. Elsewhere the formula is taken as it stands: a scale below 0 tur
 round.
 """
 
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from .ir.first_tries import unknown_name
 from .ops import random as _functions
@@ -21,5 +21,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise unknown_name(__name__, name)
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+
+    def __getattr__(name):
+        raise unknown_name(__name__, name)

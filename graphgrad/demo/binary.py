@@ -80,7 +80,7 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Ou
         net = binary_net(settings.hidden)
         params = list(net.params.values())
         own = gg.gradients(net.loss, params, overrides="none")
-        override, (dz, dh) = gg.gradients(net.loss, [params, net.edges])
+        override, (dz, dh) = gg.gradients(net.loss, (params, net.edges))
         z, h = net.edges
         grads = {OWN: own, OVERRIDE: override}
         shown = {name: [net.loss, *found] for name, found in grads.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..ir.errors import DTypeError, GradientError, ShapeError
 from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ir.tree import flatten, tree_map, unflatten
+from ..ir.typed import MaybeNone, Total, X
 from ..ops.base import Full, ZeroTensor
 from ..ops.joining import Stack
 from .forward.jvp import deriving
@@ -27,13 +28,13 @@ Overrides = Mapping[Any, Any] | str | None
 
 
 def vjp(
-    ys: Any,
-    xs: Any,
+    ys: Total,
+    xs: X,
     grad_ys: Any,
     stop_gradients: Any = None,
     unconnected: str = "none",
     overrides: Overrides = None,
-) -> Any:
+) -> X | MaybeNone:
     """Reverse mode: grad_ys times the Jacobian of ys with respect to xs.
 
     gradients() by its other name, with grad_ys not left out. Its counterpart in forward mode is
@@ -57,11 +58,11 @@ def vjp(
 
 def jacobian(
     y: Tensor,
-    xs: Any,
+    xs: X,
     unconnected: str = "none",
     overrides: Overrides = None,
     holomorphic: bool = False,
-) -> Any:
+) -> X | MaybeNone:
     """The derivative of every element of y with respect to every element of each x.
 
     Each element of y is a question of its own to gradients(), which calls the rules on the way.
@@ -201,12 +202,12 @@ def _check_real(who: str, xs: Sequence[Any]) -> None:
 
 def hvp(
     y: Tensor,
-    xs: Any,
+    xs: X,
     vs: Any,
     unconnected: str = "none",
     overrides: Overrides = None,
     holomorphic: bool = False,
-) -> Any:
+) -> X | MaybeNone:
     """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
 
     With overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
@@ -254,6 +255,17 @@ def _check_scalar(y: Any, what: str) -> None:
         )
 
 
+@overload
+def value_and_grad(
+    y: Tensor, xs: X, overrides: Overrides = None, holomorphic: bool = False
+) -> tuple[Tensor, X | MaybeNone]: ...
+@overload
+def value_and_grad(
+    y: Callable[..., Tensor],
+    xs: int | tuple[int, ...] = 0,
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Callable[..., tuple[Tensor, Any]]: ...
 def value_and_grad(
     y: Any, xs: Any = 0, overrides: Overrides = None, holomorphic: bool = False
 ) -> Any:

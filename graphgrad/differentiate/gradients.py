@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.residual import vantage
 from ..ir.tree import flatten, paths, unflatten
+from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
@@ -33,6 +34,27 @@ __all__ = [
 ]
 
 
+@overload
+def gradients(
+    ys: Total,
+    xs: X,
+    grad_ys: Any = None,
+    stop_gradients: Any = None,
+    *,
+    unconnected: Literal["zero"],
+    overrides: Mapping[Any, Any] | str | None = None,
+    holomorphic: bool = False,
+) -> X: ...
+@overload
+def gradients(
+    ys: Total,
+    xs: X,
+    grad_ys: Any = None,
+    stop_gradients: Any = None,
+    unconnected: str = "none",
+    overrides: Mapping[Any, Any] | str | None = None,
+    holomorphic: bool = False,
+) -> X | MaybeNone: ...
 @restored
 def gradients(
     ys: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from ..ir.errors import ShapeError, SymbolicError, did_you_mean
 from ..ir.types import Shape, elements
@@ -358,10 +358,12 @@ class AtIndex:
         self._parts = key if type(key) is tuple else (key,)
         self._places: Indexed | None = None
 
-    def __getattr__(self, name: str) -> NoReturn:
-        known = [n for n in vars(AtIndex) if not n.startswith("_")]
-        hint = did_you_mean(name, known, f"It has {', '.join(known)}.")
-        raise AttributeError(f"gg.at(x)[key] has no method {name!r}. {hint}")
+    if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+
+        def __getattr__(self, name):
+            known = [n for n in vars(AtIndex) if not n.startswith("_")]
+            hint = did_you_mean(name, known, f"It has {', '.join(known)}.")
+            raise AttributeError(f"gg.at(x)[key] has no method {name!r}. {hint}")
 
     def __repr__(self) -> str:
         return f"gg.at({self._x!r})[{', '.join(map(repr, self._parts))}]"

@@ -22,6 +22,7 @@ from ...ir.graph import Graph, current, entering, restored
 from ...ir.kinds import kind_of
 from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.tree import flatten, paths, unflatten
+from ...ir.typed import MaybeNone, Tree, X
 from ...ir.types import compatible
 from ...ops.accumulate import EnsureLike
 from ...ops.base import Full, ZerosLike, as_tensor, is_zero
@@ -42,13 +43,13 @@ __all__ = ["jvp"]
 
 @restored
 def jvp(
-    ys: Any,
-    xs: Any,
+    ys: X,
+    xs: Tree,
     tangents: Any = None,
     stop_gradients: Any = None,
     unconnected: str = "zero",
     overrides: Mapping[Any, Any] | str | None = None,
-) -> Any:
+) -> X | MaybeNone:
     """Forward mode: how ys move when xs move along tangents, as new nodes of the graph.
 
     Marks count as they do for gradients(): a site's tangent is that of its rule's own `jvp=`; else,
@@ -182,7 +183,7 @@ def _transposed(
     graph = nested([*gs, *us])[-1]
     with asking(question):
         question.choose(resolved(chosen, graph, inherited=True, running=running_groups(question)))
-        return gradients(list(gs), list(us), list(tangents))  # type: ignore[no-any-return]
+        return gradients(list(gs), list(us), list(tangents))
 
 
 def _closed(site: Site, dy: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ dy does so per example, never over the batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ...ir.build import adopted, apply, build, graph_elsewhere, read_here
 from ...ir.collector import collector_paused
@@ -17,6 +17,7 @@ from ...ir.graph import current, restored
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.tree import flatten, unflatten
+from ...ir.typed import OfAny, OfMore, OfOne, OfTwo, P, X
 from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
 from ...ops.control import BodyScope, read_outside
 from ...ops.per_example import PerExample
@@ -32,6 +33,14 @@ from .batcher import Batcher
 __all__ = ["vmap"]
 
 
+@overload
+def vmap(fn: OfOne[X], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., X]: ...
+@overload
+def vmap(fn: OfTwo[X], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., X]: ...
+@overload
+def vmap(fn: OfMore[P, X], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., X]: ...
+@overload
+def vmap(fn: OfAny[X], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., X]: ...
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
     """fn of one example as a function of a batch of them.
 

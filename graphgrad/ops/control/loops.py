@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ...ir.build import adopted, apply, build, graph_elsewhere
 from ...ir.errors import DTypeError, ShapeError
@@ -13,6 +13,7 @@ from ...ir.node import Tensor
 from ...ir.position import caller, show
 from ...ir.program import Program
 from ...ir.tree import flatten, paths, unflatten
+from ...ir.typed import Leaf, Nest, X, Y
 from ...ir.types import TensorType, compatible, tensor_type
 from ..accumulate import EnsureLike
 from ..base import as_tensor, kind_of, whole
@@ -117,6 +118,33 @@ def new_body(what: str) -> BodyGraph:
     return BodyGraph(outer, f"{BODY_OF}{what}")
 
 
+@overload
+def scan(
+    f: Callable[[Tensor, Tensor], tuple[Tensor, Y]],
+    init: Leaf,
+    xs: Leaf,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Tensor, Y]: ...
+@overload
+def scan(
+    f: Callable[[Tensor, Any], tuple[Tensor, Y]],
+    init: Leaf,
+    xs: Nest | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Tensor, Y]: ...
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[X, Y]],
+    init: Nest,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[X, Y]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

@@ -10,21 +10,83 @@ All is made of the words of Philox, a counter-based generator (`philox`): bits a
 same on every backend, floats to a few units in the last place.
 """
 
-from .continuous import *  # noqa: F403
-from .continuous import __all__ as _continuous
-from .counts import *  # noqa: F403
-from .counts import __all__ as _counts
-from .discrete import *  # noqa: F403
-from .discrete import __all__ as _discrete
-from .gammas import *  # noqa: F403
-from .gammas import __all__ as _gammas
-from .inverse_gaussian import *  # noqa: F403
-from .inverse_gaussian import __all__ as _inverse_gaussian
-from .keys import *  # noqa: F403
-from .keys import __all__ as _keys
-from .vectors import *  # noqa: F403
-from .vectors import __all__ as _vectors
-
-__all__ = sorted(
-    [*_discrete, *_gammas, *_keys, *_counts, *_continuous, *_vectors, *_inverse_gaussian]
+from .continuous import (
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    normal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    uniform,
+    weibull,
 )
+from .counts import multinomial
+from .discrete import (
+    bernoulli,
+    binomial,
+    bits,
+    categorical,
+    choice,
+    geometric,
+    integers,
+    permutation,
+    poisson,
+    rademacher,
+    shuffle,
+)
+from .gammas import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, student_t
+from .inverse_gaussian import wald
+from .keys import fold_in, seed, split
+from .vectors import ball, multivariate_normal, orthogonal
+
+__all__ = [
+    "ball",
+    "bernoulli",
+    "beta",
+    "binomial",
+    "bits",
+    "categorical",
+    "cauchy",
+    "chisquare",
+    "choice",
+    "dirichlet",
+    "double_sided_maxwell",
+    "exponential",
+    "f",
+    "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
+    "gumbel",
+    "integers",
+    "laplace",
+    "loggamma",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "rayleigh",
+    "seed",
+    "shuffle",
+    "split",
+    "student_t",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "wald",
+    "weibull",
+]
