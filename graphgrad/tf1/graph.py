@@ -361,7 +361,6 @@ class Graph:
         self._unfeedable: set[Tensor] = set()
         self._changes = 0
         self.seed: int | None = None
-        self._uid = 0
         self.experimental = self
 
     # making
@@ -434,11 +433,6 @@ class Graph:
                 self._names[key] = 1
             name = f"{name}_{number - 1}"
         return name
-
-    def _unique(self, base: str) -> int:
-        """A number for something private."""
-        self._uid += 1
-        return self._uid
 
     def _check_not_finalized(self) -> None:
         if self._finalized:
