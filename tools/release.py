@@ -2,6 +2,7 @@
 
     python tools/release.py                  all of it, on this Python with the newest dependencies
     python tools/release.py --lowest         with the lowest NumPy and networkx allowed
+    python tools/release.py --pins EXTRA...  only print the lowest versions allowed, for pip
 
 Needs the packages build and twine, and an index that pip can reach. The wheel holds the package as
 git has it and nothing else, with `py.typed`; the sdist holds what git has; what indexes show links
@@ -28,7 +29,11 @@ def main():
     """Do it, and say what was found; 1 where something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lowest", action="store_true", help="the lowest versions allowed")
+    parser.add_argument("--pins", nargs="*", metavar="EXTRA", help="print these, and build nothing")
     given = parser.parse_args()
+    if given.pins is not None:
+        print(*lowest(*given.pins))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "dist")
         run(sys.executable, "-m", "build", "--outdir", built, ROOT)
@@ -96,10 +101,18 @@ def wrong_in_description(text):
     return [f"description links to {t}" for t in targets if (ROOT / t.partition("#")[0]).exists()]
 
 
-def lowest():
-    """`numpy==2.4.5`: the core dependencies at their lower bounds."""
-    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    return [re.sub(">=", "==", one) for one in said]
+def lowest(*extras):
+    """`numpy==2.2`: the dependencies at their lower bounds, with those of extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds, pending = list(project["dependencies"]), list(extras)
+    for extra in pending:
+        for one in project["optional-dependencies"][extra]:
+            others = re.fullmatch(r"graphgrad\[(.*)\]", one)
+            if others:
+                pending += others[1].split(",")
+            else:
+                bounds.append(one)
+    return [one.replace(">=", "==") for one in bounds]
 
 
 def tried(wheel, folder, pinned):

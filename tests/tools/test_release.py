@@ -37,6 +37,11 @@ def test_an_sdist_is_what_git_has():
 
 def test_the_lowest_versions_are_those_of_pyproject():
     assert [one.partition("==")[0] for one in TOOL["lowest"]()] == ["numpy", "networkx"]
+    text = (ROOT / "pyproject.toml").read_text()
+    pins = TOOL["lowest"]("test", "scipy")
+    assert {"pytest", "llvmlite", "rich", "scipy"} < {one.partition("==")[0] for one in pins}
+    assert all(one.replace("==", ">=") in text for one in pins)
+    assert f"NumPy ({pins[0].partition('==')[2]} or newer)" in (ROOT / "README.md").read_text()
 
 
 def test_what_an_index_shows_links_to_no_file(tmp_path, monkeypatch):
