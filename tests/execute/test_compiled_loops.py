@@ -490,6 +490,21 @@ def test_what_a_test_keeps_moves_to_where_there_is_more_room(by_runs, calls, mon
     assert calls
 
 
+def test_memory_of_a_loop_may_hold_anything_before_its_first_run(by_runs, monkeypatch):
+    """Rows without a run too, which a gradient reads."""
+    wanted = by_runs(until_at_most_in_each, ROWS)(*ARRAYS)
+    room = records.Cells._room
+
+    def filled(self, size):
+        address = room(self, size)
+        self.held[-1].fill(0xFF)  # NaN
+        return address
+
+    monkeypatch.setattr(records.Cells, "_room", filled)
+    for a, b in zip(compiled(until_at_most_in_each, ROWS)(*ARRAYS), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_threads_that_need_more_room_at_once(by_runs, monkeypatch):
     monkeypatch.setattr(driven, "ROOM", 1)
     wanted, f, wrong = by_runs(until_with_gradient, ROWS)(*ARRAYS), None, []
