@@ -76,7 +76,8 @@ class _Gathering:
             if len(unit.nodes) == 1 or unit.space is None:
                 node = unit.nodes[0]
                 made = derive(node, node.op, tuple([new.get(t, t) for t in node.inputs]))
-                new.update(zip(node.outputs, made.outputs, strict=True))
+                pairs = zip(node.outputs, made.outputs, strict=True)
+                new.update([(t, y) for t, y in pairs if t not in self.given])
             else:
                 outputs = [
                     t
@@ -87,7 +88,7 @@ class _Gathering:
                 ]
                 made = _fused_node(unit, unit.space, outputs, new)
             order.append(made)
-        outputs = [t if t in self.given else new.get(t, t) for t in self.program.outputs]
+        outputs = [new.get(t, t) for t in self.program.outputs]
         return Program(self.program.inputs, outputs, order)
 
     def _unit(self, fusion: Fusion) -> _Unit:

@@ -77,7 +77,23 @@ def numbers(x, h, w):
 
 def stacks(x, h, w):
     s = gg.stack([w, w * 2.0])
-    return gg.scan(lambda c, row: (gg.tanh(c @ s), c[0] * 2.0), s, x)
+    return gg.scan(lambda c, row: (gg.tanh(c @ s), c[0] * 2.0), gg.stack([h, h * 2.0]), x)
+
+
+def powers(x, h, w):
+    """A matrix that is another one in each run, on the right of a product."""
+    return gg.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, gg.tanh(w @ c[1])), (0, w))[1]
+
+
+def rows_of_a_loop(x, h, w):
+    """A view, from the second row on, of what a loop in a loop leaves."""
+
+    def run(s, row):
+        start = 0, gg.stop_gradient(s)
+        _, end = gg.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, gg.sin(c[1])), start)
+        return gg.tanh(gg.split(end, [1])[1]) * row, None
+
+    return gg.scan(run, h, x)[0]
 
 
 def until(x, h, w):
@@ -105,11 +121,12 @@ def nested(x, h, w):
 
 
 def backwards_within(x, h, w):
-    """A loop the other way round, of which what each run took is kept; and one without a run."""
+    """A loop the other way round, of which what runs took is kept; one of no run, one of one."""
 
     def run(s, row):
         t = gg.scan(lambda t, v: (gg.sin(t * v) + row, None), s, x, reverse=True)[0]
         t = gg.fori_loop(0, 0, lambda i, c: c + row, t)
+        t = gg.sin(gg.scan(lambda t, v: (gg.sin(t * v), None), t, x[:1])[0])
         return t, gg.fori_loop(3, 2, lambda i, c: c + c, h[0])
 
     return gg.scan(run, h, x)
@@ -208,6 +225,8 @@ LOOPS = [
     counted,
     numbers,
     stacks,
+    powers,
+    rows_of_a_loop,
     until,
     until_at_most,
     never,
@@ -464,6 +483,28 @@ def test_what_a_test_keeps_gets_as_much_room_as_it_needs(by_runs, calls, monkeyp
     assert made[0] > made[1] == 2
 
 
+def test_what_a_test_keeps_moves_to_where_there_is_more_room(by_runs, calls, monkeypatch):
+    monkeypatch.setattr(driven, "ROOM", 1)
+    for a, b in zip(compiled(until, ROWS)(*ARRAYS), by_runs(until, ROWS)(*ARRAYS), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert calls
+
+
+def test_memory_of_a_loop_may_hold_anything_before_its_first_run(by_runs, monkeypatch):
+    """Rows without a run too, which a gradient reads."""
+    wanted = by_runs(until_at_most_in_each, ROWS)(*ARRAYS)
+    room = records.Cells._room
+
+    def filled(self, size):
+        address = room(self, size)
+        self.held[-1].fill(0xFF)  # NaN
+        return address
+
+    monkeypatch.setattr(records.Cells, "_room", filled)
+    for a, b in zip(compiled(until_at_most_in_each, ROWS)(*ARRAYS), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_threads_that_need_more_room_at_once(by_runs, monkeypatch):
     monkeypatch.setattr(driven, "ROOM", 1)
     wanted, f, wrong = by_runs(until_with_gradient, ROWS)(*ARRAYS), None, []
@@ -549,9 +590,31 @@ def within(keep=False):
     return [x, h], [y, gg.gradients(gg.sum(dx * dx), x) if keep else dx]
 
 
-def one_step(f):
-    x, h = gg.placeholder((4, 3)), gg.placeholder((3,))
+def one_step(f, shape=(3,)):
+    x, h = gg.placeholder((4, *shape)), gg.placeholder(shape)
     return [x, h], [gg.scan(lambda s, row: (f(s, row), None), h, x)[0]]
+
+
+def by_integers(s, row):
+    n = gg.cast(gg.reshape(row, (3, 1)), "int64")
+    return s + gg.cast(n @ gg.transpose(n), "float64")[0]
+
+
+def long_products(s, row):
+    w = gg.constant([[1.0, 2.0], [3.0, 4.0]])
+    return gg.tanh(gg.tanh(s @ w) @ w) @ w + row
+
+
+def one_after_the_other(s, row):
+    """Loops whose memory is planned for one at a time."""
+    for _ in range(4):
+        s = gg.fori_loop(0, 3, lambda i, c: gg.sin(c) + row, s)
+    return s
+
+
+def without_elements():
+    x, h = gg.placeholder((4, 3)), gg.placeholder((3,))
+    return [x, h], gg.scan(lambda s, row: (s + row, row[:0]), h, x)
 
 
 @pytest.mark.parametrize(
@@ -567,6 +630,11 @@ def one_step(f):
             r"MatMul_\d+ = MatMul\(.* multiplies arrays without elements",
         ),
         (lambda: within(keep=True), r"gradients/Scan.* lengths that only a run"),
+        (lambda: one_step(gg.add, ("n",)), "it has lengths that only a run knows"),
+        (lambda: one_step(by_integers), r"MatMul_\d+ = MatMul\(.* is run by NumPy"),
+        (lambda: one_step(long_products, (1 << 17, 2)), "it takes so much memory in a run"),
+        (lambda: one_step(one_after_the_other, (10_000,)), "it takes [0-9,]+ bytes as a whole"),
+        (without_elements, "it takes or makes arrays without elements"),
     ],
 )
 def test_explain_says_which_step_keeps_a_loop_from_being_one_function(program, why):
@@ -577,6 +645,14 @@ def test_explain_says_which_step_keeps_a_loop_from_being_one_function(program, w
     for row in driven:
         assert re.search(rf"Scan_\d+ runs run by run from Python: {why}", row), row
     assert all("runs as one compiled function" in row for row in rows if row not in driven)
+
+
+def test_rows_that_lie_side_by_side_are_copied_at_once_whatever_their_axes():
+    with gg.Graph():
+        x, h = gg.placeholder((4, 9, 9, 2)), gg.placeholder((9, 9, 2))
+        outputs = gg.scan(lambda s, row: (gg.tanh(row), s), h, x)
+        (row,) = told(outputs, [x, h], backend="llvm")
+    assert row.endswith("runs as one compiled function")
 
 
 def test_explain_says_that_a_loop_is_one_function_or_why_none_is():

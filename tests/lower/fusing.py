@@ -17,8 +17,11 @@ def same_values(plain, other):
         np.testing.assert_array_equal(a, b)
 
 
-def fuse(program, fusible, reducible, least=2):
-    """Groups of nodes that are element-wise, and of reductions of what they make."""
+def fuse(program, fusible, reducible, least=2, free=()):
+    """Groups of nodes that are element-wise, and of reductions of what they make.
+
+    free: types of nodes that groups have copies of.
+    """
 
     def loop_of(node):
         of = node.outputs[0] if fusible(node) else node.inputs[0] if reducible(node) else None
@@ -26,4 +29,4 @@ def fuse(program, fusible, reducible, least=2):
             return None
         return Loop(of.shape, of.shape, ends=of is not node.outputs[0])
 
-    return fuse_loops(program, loop_of, least=least)
+    return fuse_loops(program, loop_of, lambda n: n.type in free, least=least)

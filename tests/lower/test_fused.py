@@ -130,6 +130,61 @@ def test_what_is_left_of_a_divided_group_without_its_rows_is_a_part_of_its_own()
     same_values(plain, divided)
 
 
+def test_an_input_that_a_node_of_the_program_also_makes_keeps_its_given_value():
+    with gg.Graph():
+        x = gg.placeholder((6,))
+        a, b = gg.split(x, 2)
+        plain = Program([x, a], [gg.exp(a) * b, a[::-1], a])
+    fused = fuse(plain, _elementwise, _sums)
+    assert _groups(fused) == [["Exp", "Multiply"]]
+    verify_program(fused)
+    same_values(plain, fused)
+
+
+def test_a_view_that_is_given_is_read_and_not_made():
+    with gg.Graph():
+        x = gg.placeholder((4, 3))
+        t = gg.transpose(x)
+        plain = Program([t, x], [gg.exp(t) * 2.0, gg.sin(t) + 1.0, gg.cos(x)])
+    fused = fuse(plain, _elementwise, _sums, free=("Constant", "Transpose"))
+    verify_program(fused)
+    same_values(plain, fused)
+
+
+def test_a_node_and_its_copy_of_a_constant_are_no_group_of_two():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        plain = Program([x], [x * 2.0])
+    assert fuse(plain, _elementwise, _sums, free=("Constant",)) is plain
+
+
+def test_nodes_that_wait_for_nothing_stay_in_order():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        outputs = [x @ x, gg.sin(gg.exp(x)), gg.sort(x), x.T @ x, gg.sort(x, axis=0)]
+        plain = Program([x], outputs)
+    fused = fuse(plain, _elementwise, _sums)
+    assert [n.type for n in fused.nodes] == [
+        "MatMul",
+        "Fused",
+        "Sort",
+        "Transpose",
+        "MatMul",
+        "Sort",
+    ]
+
+
+def test_what_waits_for_a_node_of_a_group_runs_after_the_group():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        a = gg.exp(x)
+        product = x @ x
+        product.node.controls = (a.node,)
+        plain = Program([x], [gg.sin(a), product])
+    fused = fuse(plain, _elementwise, _sums)
+    assert [n.type for n in fused.nodes] == ["Fused", "MatMul"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_graphs_keep_their_values(seed):
     rng = np.random.default_rng(seed)
