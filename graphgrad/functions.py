@@ -173,9 +173,9 @@ class Function(Generic[T_co]):
         with graph, OnBehalf(maps):
             inputs = [placeholder(a.shape, a.dtype) for a in leaves]
             outputs = self.fn(*unflatten(args, inputs))
-            found = [t if t is None else as_tensor(t) for t in flatten(outputs)]
+            tensors = [t if t is None else as_tensor(t) for t in flatten(outputs)]
             single = not isinstance(outputs, list | tuple | dict)
-            wanted = found[0] if single and found else unflatten(outputs, found)
+            wanted = tensors[0] if single and tensors else unflatten(outputs, tensors)
             options = dict(self.options)
             if self.graph is not None:
                 options["updates"] = self._written(graph.nodes[start:])

@@ -266,10 +266,10 @@ def _generator(seed: int) -> np.random.Generator:
 
 def _inexact(dtype: Any) -> DType:
     """The dtype; DTypeError for integers and bools, to which such numbers would be cut off."""
-    found = as_dtype(dtype)
-    if not is_inexact(found):
-        raise DTypeError(f"random initial values are floating or complex, not {found}; use gg.cast")
-    return found
+    kind = as_dtype(dtype)
+    if not is_inexact(kind):
+        raise DTypeError(f"random initial values are floating or complex, not {kind}; use gg.cast")
+    return kind
 
 
 def _fans(shape: Sequence[int]) -> tuple[int, int]:

@@ -93,12 +93,12 @@ class Session:
     def _function(self, tensors: list[Tensor], feeds: list[Tensor]) -> CompiledFunction:
         """Compiled once for these fetches and feeds: graphs only grow, so it stays right."""
         key = (tuple(map(id, tensors)), tuple(map(id, feeds)))
-        found = self._compiled.get(key)
-        if found is None:
+        cached = self._compiled.get(key)
+        if cached is None:
             self._check_graph([*tensors, *feeds])
-            found = compile(feeds, tensors, backend=self._backend, state=self.state)
-            self._compiled[key] = found
-        return found
+            cached = compile(feeds, tensors, backend=self._backend, state=self.state)
+            self._compiled[key] = cached
+        return cached
 
     def _check_graph(self, tensors: list[Tensor]) -> None:
         for t in tensors:

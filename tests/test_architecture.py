@@ -306,3 +306,19 @@ def test_every_function_that_the_tour_names_is_there():
     tour = TOUR.partition("## The tour")[2].partition("## Decisions")[0]
     names = re.findall(r"`(?:gg\.)?([A-Za-z_]+)(?:\.[A-Za-z_]+)*`", tour)
     assert set(names) - defined() - {"with", "dy"} == set()
+
+
+def test_names_say_what_things_are():
+    """Not that they were found: in at most 3 % of all functions is a local named so."""
+    functions = [
+        node
+        for path in files()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    named = [
+        function
+        for function in functions
+        if any(isinstance(n, ast.Name) and n.id == "found" for n in ast.walk(function))
+    ]
+    assert len(named) <= 0.03 * len(functions)

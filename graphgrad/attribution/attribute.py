@@ -166,6 +166,6 @@ def attribute(
             near = did_you_mean(name, known, f"It has {', '.join(known) or 'none'}.")
             raise TypeError(f"{method} has no option {name!r}. {near}".rstrip())
     asked = Explained(model, inputs, output, target)
-    found = fn(asked, **options)
+    attribution = fn(asked, **options)
     scores = asked.run(asked.score)
-    return Attribution(found.values, method, scores, asked.target, found.balance)
+    return Attribution(attribution.values, method, scores, asked.target, attribution.balance)

@@ -114,8 +114,8 @@ def _parts(model: Any) -> tuple[Graph, dict[str, Tensor], dict[str, Tensor]]:
             f"gg.compile returned, or an EntryPoint; got {model!r:.120}"
         )
     named = inputs if isinstance(inputs, Mapping) else {t.node.name: t for t in inputs}
-    found = [t for t in flatten(outputs) if t is not None]
-    given = outputs if isinstance(outputs, Mapping) else {t.node.name: t for t in found}
+    leaves = [t for t in flatten(outputs) if t is not None]
+    given = outputs if isinstance(outputs, Mapping) else {t.node.name: t for t in leaves}
     tensors = [*named.values(), *given.values()]
     graphs = {t.graph for t in tensors if isinstance(t, Tensor)}
     if len(graphs) != 1 or None in graphs:

@@ -46,8 +46,8 @@ def grad_cam(
         (slope,) = gradients(asked.score, [at], unconnected="zero")
     value, dy = [np.moveaxis(a, axis, 1) for a in asked.run([at, slope])]
     places = tuple(range(2, value.ndim))
-    found = (value * dy.mean(places, keepdims=True)).sum(1, keepdims=True)
-    return Found({at.node.name: np.maximum(found, 0) if relu else found})
+    cam = (value * dy.mean(places, keepdims=True)).sum(1, keepdims=True)
+    return Found({at.node.name: np.maximum(cam, 0) if relu else cam})
 
 
 def _named(asked: Explained, name: str) -> Tensor:
@@ -126,22 +126,22 @@ class _Maps:
         for node, sources in self.below.items():
             for source in sources:
                 readers[source].append(node)
-        found, reach = None, -1
+        last, reach = None, -1
         for node, sources in self.below.items():
             if not sources:
-                found = None  # a path begins here, which goes through nothing before
+                last = None  # a path begins here, which goes through nothing before
             if reach <= node.index and self._is_map(node):
-                found = node
+                last = node
             reach = max([reach, *(reader.index for reader in readers[node])])
-        if found is None:
+        if last is None:
             why = "no map that all of its convolutions end in" if self.below else "no convolution"
             raise GradientError(
                 "Grad-CAM is of a layer with channels and places, and the model has "
                 f"{why}. Name one of its tensors by layer="
             )
-        adds = [n for n in readers[found] if n.type == "Add" and len(self.below[n]) == 1]
-        biased = found.type in LAYERS and len(readers[found]) == 1 and adds
-        (y,) = (adds[0] if biased else found).outputs
+        adds = [n for n in readers[last] if n.type == "Add" and len(self.below[n]) == 1]
+        biased = last.type in LAYERS and len(readers[last]) == 1 and adds
+        (y,) = (adds[0] if biased else last).outputs
         return y
 
     def _is_map(self, node: Node) -> bool:

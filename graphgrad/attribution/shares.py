@@ -135,9 +135,9 @@ def lrp(
         _check_box(asked, options["low"], options["high"])
     chosen = {**_rules_of(asked, COMPOSITES[composite], options), **(rules or {})}
     with asked.graph:
-        found = conservation(asked.score, dict(asked.xs), chosen, unknown, options["epsilon"])
-    kept = [found.biases, found.stabiliser, found.rest]
-    values, scores, *sums = asked.run([found.relevance, asked.score, *kept])
+        shares = conservation(asked.score, dict(asked.xs), chosen, unknown, options["epsilon"])
+    kept = [shares.biases, shares.stabiliser, shares.rest]
+    values, scores, *sums = asked.run([shares.relevance, asked.score, *kept])
     balance = {"score": float(np.sum(scores))}
     balance["attributed"] = float(sum(a.sum() for a in values.values()))
     balance |= dict(zip(("biases", "stabiliser", "rest"), map(float, sums), strict=True))
@@ -177,26 +177,26 @@ def _rules_of(asked: Explained, composite: Composite, options: dict[str, Any]) -
     """{selection of a layer, its bias with it: rule}."""
     layers = _layers(asked)
     first = _first(asked, layers)
-    found: dict[Any, Rule] = {}
+    rules: dict[Any, Rule] = {}
     for node, parts in layers.items():
         make = composite.convolution if node.type in CONVOLUTIONS else _epsilon
         if composite.first is not None and node in first:
             make = composite.first
         if make is not _epsilon or len(parts) > 1:
-            found[select.nodes(*parts)] = make(options)
-    return found
+            rules[select.nodes(*parts)] = make(options)
+    return rules
 
 
 def _layers(asked: Explained) -> dict[Node, list[Node]]:
     """The products of what comes from an input with weights, each with the addition of a bias."""
     carried = _carried(asked)
-    found = {}
+    layers = {}
     for node in asked.graph.nodes:
         if node.type in PRODUCTS and sum(t.node in carried for t in node.inputs) == 1:
             readers = node.consumers
             adds = [n for n in readers if n.type == "Add" and _is_bias(n, node, carried)]
-            found[node] = [node, adds[0]] if len(readers) == 1 and adds else [node]
-    return found
+            layers[node] = [node, adds[0]] if len(readers) == 1 and adds else [node]
+    return layers
 
 
 def _is_bias(add: Node, node: Node, carried: set[Node]) -> bool:
@@ -207,11 +207,11 @@ def _is_bias(add: Node, node: Node, carried: set[Node]) -> bool:
 
 def _carried(asked: Explained) -> set[Node]:
     """The nodes that read an input, however far above."""
-    found = {t.node for t in asked.xs.values()}
+    carried = {t.node for t in asked.xs.values()}
     for node in asked.graph.nodes:
-        if any(t.node in found and t.type.differentiable for t in node.inputs):
-            found.add(node)
-    return found
+        if any(t.node in carried and t.type.differentiable for t in node.inputs):
+            carried.add(node)
+    return carried
 
 
 def _first(asked: Explained, layers: dict[Node, list[Node]]) -> set[Node]:
@@ -243,6 +243,6 @@ def deeplift(asked: Explained, baseline: Any = 0.0, unknown: str = "error") -> F
         def score(x: Tensor) -> Tensor:
             return import_graph(asked.graph, {home: x, **others})[asked.score]
 
-        found = deeplift_of(score, x, starts[name], unknown)
-        values = {name: compile([x], found)(asked.arrays[name])}
+        contributions = deeplift_of(score, x, starts[name], unknown)
+        values = {name: compile([x], contributions)(asked.arrays[name])}
     return Found(values, balance_from(asked, values, starts))

@@ -54,8 +54,8 @@ def integrated_gradients(asked: Explained, baseline: Any = 0.0, steps: int = 50)
         point = {n: (b + at * (asked.arrays[n] - b)).astype(b.dtype) for n, b in starts.items()}
         for name, dx in slopes(point).items():
             total[name] += weight * dx
-    found = {n: ((asked.arrays[n] - starts[n]) * dx) for n, dx in total.items()}
-    return Found(found, balance_from(asked, found, starts))
+    attributions = {n: ((asked.arrays[n] - starts[n]) * dx) for n, dx in total.items()}
+    return Found(attributions, balance_from(asked, attributions, starts))
 
 
 def smoothgrad(
@@ -78,8 +78,8 @@ def smoothgrad(
 
 
 def _slopes(asked: Explained, overrides: Any = None) -> dict[str, Array]:
-    found: dict[str, Array] = _compiled_slopes(asked, overrides)({})
-    return found
+    slopes: dict[str, Array] = _compiled_slopes(asked, overrides)({})
+    return slopes
 
 
 def _compiled_slopes(asked: Explained, overrides: Any = None) -> Any:
@@ -95,13 +95,13 @@ def _compiled_slopes(asked: Explained, overrides: Any = None) -> Any:
 def _there(asked: Explained, activations: Sequence[str]) -> list[str]:
     """The op types that the graph has; GradientError where it has none of them."""
     types = {node.type for node in asked.graph.nodes}
-    found = [name for name in activations if name in types]
-    if not found:
+    op_types = [name for name in activations if name in types]
+    if not op_types:
         raise GradientError(
             f"the model has no {' and no '.join(activations)}, for which the method has a rule; "
             "without one it is the gradient. Name op types by activations="
         )
-    return found
+    return op_types
 
 
 def baselines(asked: Explained, baseline: Any) -> dict[str, Array]:
@@ -118,10 +118,10 @@ def baselines(asked: Explained, baseline: Any) -> dict[str, Array]:
 
 
 def balance_from(
-    asked: Explained, found: dict[str, Array], starts: dict[str, Array]
+    asked: Explained, attributions: dict[str, Array], starts: dict[str, Array]
 ) -> dict[str, float]:
     """What was to be attributed, the change of the score from the baselines, and what was."""
     run = asked.compiled(asked.score)
     change = float(np.sum(run()) - np.sum(run(**starts)))
-    attributed = float(sum(a.sum() for a in found.values()))
+    attributed = float(sum(a.sum() for a in attributions.values()))
     return {"score": change, "attributed": attributed, "rest": change - attributed}

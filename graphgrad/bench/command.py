@@ -40,15 +40,15 @@ def run(options: Namespace) -> int:
 
 def _installed() -> list[str]:
     """The backends that can be used, NumPy first."""
-    found = []
+    names = []
     for name in sorted(backends(), key=lambda name: (name != "numpy", name)):
         try:
             load_backend(name)
         except MissingBackendError as error:
             print(f"left out: {error}")
         else:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _described(sizes: Sizes) -> str:

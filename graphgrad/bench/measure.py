@@ -101,9 +101,9 @@ def _disagreements(what: str, results: dict[str, list[Any]]) -> list[Disagreemen
     (first, expected), *others = results.items()
     return [
         Disagreement(what, name, first)
-        for name, found in others
+        for name, arrays in others
         if not all(
-            np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(found, expected, strict=True)
+            np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(arrays, expected, strict=True)
         )
     ]
 

@@ -9,24 +9,24 @@ from ..ir.program import Program
 
 def bodies(node: Node) -> list[Graph]:
     """The graphs of the bodies of a node of control flow; none for other nodes."""
-    found: dict[Graph, None] = {}
+    graphs: dict[Graph, None] = {}
     for value in node.attrs.values():
         for program in value if isinstance(value, tuple) else (value,):
             if isinstance(program, Program):
                 for t in program.outputs:
                     if t.node.graph is not None:
-                        found[t.node.graph] = None
-    return list(found)
+                        graphs[t.node.graph] = None
+    return list(graphs)
 
 
 def all_graphs(graph: Graph) -> list[Graph]:
     """The graph and the bodies in it, and the bodies in those."""
-    found: dict[Graph, None] = {graph: None}
+    graphs: dict[Graph, None] = {graph: None}
     queue = [graph]
     while queue:
         for node in queue.pop(0).nodes:
             for body in bodies(node):
-                if body not in found:
-                    found[body] = None
+                if body not in graphs:
+                    graphs[body] = None
                     queue.append(body)
-    return list(found)
+    return list(graphs)

@@ -46,19 +46,19 @@ def precision_of(dtypes: Sequence[Any]) -> Precision:
 def slope(along: Along, precision: Precision) -> tuple[Array, Array]:
     """The derivative at distance 0, NaN where it cannot be trusted, and its rounding noise."""
     here = along(0.0)
-    found = np.full(here.shape, np.nan)
+    derivative = np.full(here.shape, np.nan)
     noise = np.zeros(here.shape)
     for shrink in STEPS:
-        open_ = np.isnan(found)
+        open_ = np.isnan(derivative)
         if not open_.any():
             break
         h = precision.step * shrink
         estimate, error, blurred = _two_steps(along, here, h, precision.eps)
         scale = np.abs(estimate) + blurred
         good = open_ & np.isfinite(estimate) & (error <= 1e-3 * scale + 4 * blurred)
-        found = np.where(good, estimate, found)
+        derivative = np.where(good, estimate, derivative)
         noise = np.where(good, blurred, noise)
-    return found, noise
+    return derivative, noise
 
 
 def _two_steps(along: Along, here: Array, h: float, eps: float) -> tuple[Array, Array, Array]:
@@ -88,8 +88,8 @@ def partials(
         empty = np.zeros((f(list(point)).size, 0))
         return empty, empty
     sizes = [max(1.0, abs(float(v))) for v in x.flat]
-    found = np.stack([c[0] / s for c, s in zip(columns, sizes, strict=True)], axis=1)
-    return found, np.stack([c[1] / s for c, s in zip(columns, sizes, strict=True)], axis=1)
+    jacobian = np.stack([c[0] / s for c, s in zip(columns, sizes, strict=True)], axis=1)
+    return jacobian, np.stack([c[1] / s for c, s in zip(columns, sizes, strict=True)], axis=1)
 
 
 def _along_entry(f: Any, point: Sequence[Array], which: int, entry: int, size: float) -> Along:

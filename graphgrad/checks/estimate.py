@@ -23,8 +23,8 @@ def seeds_of(trial: Trial) -> list[Tensor]:
     target = trial.target
     dxs = [d for d in trial.dxs if d is not None]
     nodes = needed([*target.inputs, *trial.dys], [*target.outputs, *dxs])
-    found = [n.inputs[0] for n in nodes if isinstance(n.op, Draw)]
-    return [t for t in dict.fromkeys(found) if t not in set(target.inputs)]
+    seeds = [n.inputs[0] for n in nodes if isinstance(n.op, Draw)]
+    return [t for t in dict.fromkeys(seeds) if t not in set(target.inputs)]
 
 
 def seed_inputs(trial: Trial) -> list[int]:
@@ -83,9 +83,9 @@ class _Drawn:
 
     def gradients(self, point: Sequence[Any], draw: int) -> list[Any]:
         """What the rule gives for each floating input."""
-        found = iter(self._backward(self._fed(point, draw)))
+        dxs = iter(self._backward(self._fed(point, draw)))
         return [
-            next(found) if here else np.zeros_like(point[i])
+            next(dxs) if here else np.zeros_like(point[i])
             for i, here in zip(self._xs, self._present, strict=True)
         ]
 
@@ -96,15 +96,15 @@ def _direction(trial: Trial, gradient: Any) -> Any:
     return np.sign(signs) * trial.rng.uniform(0.5, 1.0, gradient.shape)
 
 
-def _compare_means(trial: Trial, x: Tensor, slopes: Any, found: Any) -> None:
-    difference = found - slopes
+def _compare_means(trial: Trial, x: Tensor, slopes: Any, gradients: Any) -> None:
+    difference = gradients - slopes
     error = ERRORS * float(np.std(difference)) / np.sqrt(DRAWS)
-    allowed = error + 0.02 * max(abs(float(np.mean(slopes))), abs(float(np.mean(found))))
+    allowed = error + 0.02 * max(abs(float(np.mean(slopes))), abs(float(np.mean(gradients))))
     if abs(float(np.mean(difference))) > allowed + 1e-9:
         trial.find(
             "truth",
             f"the mean gradient of {x.name} over {DRAWS} draws, along a random direction, is not "
             "the derivative of the mean",
             expected=float(np.mean(slopes)),
-            got=float(np.mean(found)),
+            got=float(np.mean(gradients)),
         )

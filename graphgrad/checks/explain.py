@@ -172,8 +172,8 @@ def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None)
     graph = y_list[0].graph if y_list else None
     if graph is None:
         return Explanation()
-    found = _Explained(graph, y_list, x_list, stops, overrides)
-    return Explanation(tuple(map(found.path_of, x_list)))
+    explained = _Explained(graph, y_list, x_list, stops, overrides)
+    return Explanation(tuple(map(explained.path_of, x_list)))
 
 
 def _name(t: Tensor) -> str:
@@ -237,8 +237,8 @@ class _Explained:
         self.used = {key for step in self.order for key in self._reads(step)} | set(self.keys)
         floating = [x for x in xs if x.type.differentiable]
         seeds = [ones_like(y) if y.type.complex else None for y in self.ys]
-        found = gradients(self.ys, floating, seeds, stops or None, overrides=overrides)
-        self.answers = dict(zip(floating, found, strict=True))
+        dxs = gradients(self.ys, floating, seeds, stops or None, overrides=overrides)
+        self.answers = dict(zip(floating, dxs, strict=True))
 
     def path_of(self, x: Tensor) -> PathOf:
         """The sites between x and ys, and the reason where x has no gradient."""
@@ -291,12 +291,12 @@ class _Explained:
     def _leading_on(self, way: SweepPlan) -> list[Step]:
         """The steps of the way that lead to a y, in order."""
         wanted = {key for key in self.keys if key in way.live}
-        found: list[Step] = []
+        steps: list[Step] = []
         for step in reversed(way.steps):
             if any(key in wanted for key in _shown(step)):
-                found.append(step)
+                steps.append(step)
                 wanted |= {key for key in self._reads(step) if key in way.live}
-        return found[::-1]
+        return steps[::-1]
 
     # --- words ---------------------------------------------------------------------------------
 
@@ -321,31 +321,31 @@ class _Explained:
         inner = self.inner.get(region.graph)
         if inner is None:
             inner = self.inner[region.graph] = _inner(region.graph, self.tree)
-        found: list[Region] = []
+        regions: list[Region] = []
         stack = list(self.tree.chain(region)[-1:])
         while stack:
             inside = inner.get(stack.pop(), [])
             stack += inside
-            found += [r for r in inside if r.group is None and r.origin is None]
-        found.sort(key=attrgetter("index"))
+            regions += [r for r in inside if r.group is None and r.origin is None]
+        regions.sort(key=attrgetter("index"))
         members = boundary_of(region).members
         stamped = [n for n in members if n.stamp is not None and n.origin is None]
         return tuple(
-            [f"region {r.name!r} ({r.where})" for r in found]
+            [f"region {r.name!r} ({r.where})" for r in regions]
             + [f"node {n.name!r} ({n.where})" for n in stamped]
         )
 
     def _in_bodies(self, node: Node) -> list[SiteUse]:
         """The sites in the bodies of a node of control flow."""
-        found: list[SiteUse] = []
+        uses: list[SiteUse] = []
         for graph in [g for body in bodies(node) for g in all_graphs(body)]:
             named = [r for r in self.tree.regions if r.graph is graph]
             sites: list[Step] = [*marked_regions(graph), *named]
             sites += [n for n in graph.nodes if n.stamp is not None]
             for site in sites:
                 if site.origin is None and self.tree.around(site) is None:
-                    found += self._use(site)
-        return found
+                    uses += self._use(site)
+        return uses
 
     def _why(self, x: Tensor, way: SweepPlan, steps: list[Step]) -> str:
         """Why gradients() gives None for x."""
@@ -369,8 +369,8 @@ class _Explained:
                 continue
             inputs, keys = _inputs(step), self._reads(step)
             pairs = [(t, k) for t, k in zip(inputs, keys, strict=False) if k in live]
-            found = self._asked(step, used, [t for t, _ in pairs], len(steps))
-            for (t, key), dx in zip(pairs, found, strict=True):
+            dxs = self._asked(step, used, [t for t, _ in pairs], len(steps))
+            for (t, key), dx in zip(pairs, dxs, strict=True):
                 if dx is not None:
                     flow.add(key)
                 else:
@@ -418,8 +418,8 @@ def _inputs(step: Step) -> Sequence[Tensor]:
 
 def _inner(graph: Graph, tree: RegionTree) -> dict[Region | None, list[Region]]:
     """Region -> those directly inside; marked ones, and groups that the call names."""
-    found: dict[Region | None, list[Region]] = {}
+    inner: dict[Region | None, list[Region]] = {}
     named = [r for r in tree.regions if r.graph is graph]
     for region in (*marked_regions(graph), *named):
-        found.setdefault(tree.around(region), []).append(region)
-    return found
+        inner.setdefault(tree.around(region), []).append(region)
+    return inner

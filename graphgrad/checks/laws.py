@@ -43,18 +43,18 @@ def _missing(trial: Trial) -> None:
             dxs = trial.asked(at, dys, when)
             if dxs is None:
                 continue
-            found = trial.function(dxs, given)(point, [seeds[i] for i in present])
-            _alike(trial, "missing gradients", when, expected, found)
+            gradients = trial.function(dxs, given)(point, [seeds[i] for i in present])
+            _alike(trial, "missing gradients", when, expected, gradients)
     twice = trial.asked([*ys, *ys], [*trial.dys, *trial.dys], "read twice")
     if twice is not None:
         doubled = trial.backward(point, [2 * s for s in seeds])
-        found = trial.function(twice, trial.dys)(point, seeds)
-        _alike(trial, "fan-out", "with every output read twice", doubled, found)
+        gradients = trial.function(twice, trial.dys)(point, seeds)
+        _alike(trial, "fan-out", "with every output read twice", doubled, gradients)
     trial.report.checked.append("missing gradients")
 
 
-def _alike(trial: Trial, kind: str, when: str, expected: list[Array], found: list[Array]) -> None:
-    for x, e, g in zip(trial.target.xs, expected, found, strict=True):
+def _alike(trial: Trial, kind: str, when: str, expected: list[Array], dxs: list[Array]) -> None:
+    for x, e, g in zip(trial.target.xs, expected, dxs, strict=True):
         if np.isfinite(e).all() or not np.array_equal(e, g, equal_nan=True):
             what = f"the gradient of {x.name} {when} is not what zeros give"
             trial.compare(kind, what, e, g, rtol=64 * trial.precision.eps)

@@ -62,11 +62,11 @@ def lint(graph: Graph | Any) -> list[Finding]:
     >>> [found.kind for found in gg.lint(x.graph)]
     ['zero gradient']
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for each in all_graphs(_graph_of(graph)):
         for search in SEARCHES:
-            found += search(each)
-    return found
+            findings += search(each)
+    return findings
 
 
 def _graph_of(shown: Any) -> Graph:
@@ -257,12 +257,12 @@ def _answering(region: Region | None, known: Answers) -> Region | None:
     while region is not None and region not in known:
         inner.append(region)
         region = region.parent
-    found = known.get(region)
+    outermost = known.get(region)
     for each in reversed(inner):
-        if found is None and not _asks_for_default(each.rule):
-            found = each
-        known[each] = found
-    return found
+        if outermost is None and not _asks_for_default(each.rule):
+            outermost = each
+        known[each] = outermost
+    return outermost
 
 
 def _asks_for_default(reference: Any) -> bool:
@@ -287,11 +287,11 @@ def _asks_for_default(reference: Any) -> bool:
 
 
 def _closed_over(fn: Any) -> list[Any]:
-    found = []
+    contents = []
     for cell in getattr(fn, "__closure__", None) or ():
         with suppress(ValueError):  # a cell that is still empty
-            found.append(cell.cell_contents)
-    return found
+            contents.append(cell.cell_contents)
+    return contents
 
 
 # --- names and boundaries -----------------------------------------------------------------------
@@ -427,9 +427,9 @@ def _from_floats(graph: Graph, live: set[Tensor]) -> dict[Node, Node]:
         before = [t.node for t in node.inputs]
         direct = [n for n in before if not live.isdisjoint(n.inputs)]
         plain = [n for n in before if n.origin is None and n.stamp is None and n.region is None]
-        found = direct or [made[n] for n in reversed(plain) if n in made]
-        if found:
-            made[node] = found[0]
+        makers = direct or [made[n] for n in reversed(plain) if n in made]
+        if makers:
+            made[node] = makers[0]
     return made
 
 

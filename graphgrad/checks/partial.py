@@ -26,9 +26,9 @@ def unsafe_wheres(graph: Graph) -> Iterator[tuple[Node, int, Node]]:
             condition = node.inputs[0]
             for branch in (1, 2):
                 alike = same[numbers.of(condition)]
-                found = ops.partial_in(node.inputs[branch], condition, alike)
-                if found is not None:
-                    yield node, branch, found
+                partial_op = ops.partial_in(node.inputs[branch], condition, alike)
+                if partial_op is not None:
+                    yield node, branch, partial_op
 
 
 class Numbers:

@@ -43,11 +43,11 @@ def check_second_order(trial: Trial) -> None:
     wanted = [*target.xs, *trial.dys]
     ddxs = target.gradients_of(emitted)
     try:
-        found = target.ask(emitted, wanted, ddxs)
+        derivatives = target.ask(emitted, wanted, ddxs)
     except Exception as error:
         trial.report.note(f"second order is not checked: {type(error).__name__}: {error}")
         return
-    _compare(trial, _Emitted(trial, emitted), wanted, found, ddxs)
+    _compare(trial, _Emitted(trial, emitted), wanted, derivatives, ddxs)
     trial.report.checked.append("second order")
 
 
@@ -127,7 +127,7 @@ def _compare(
     trial: Trial,
     emitted: _Emitted,
     wanted: Sequence[Tensor],
-    found: Sequence[Tensor | None],
+    derivatives: Sequence[Tensor | None],
     ddxs: Sequence[Tensor],
 ) -> None:
     target = trial.target
@@ -145,13 +145,13 @@ def _compare(
     again = _rule_again(trial, emitted, phi, start, point)
     run = Evaluator(
         [*target.inputs, *trial.dys, *ddxs],
-        [d for d in found if d is not None],
+        [d for d in derivatives if d is not None],
         trial.held,
         trial.rng,
     )
     values = iter(run([*point, *dys, *seeds]))
     places = {t: i for i, t in enumerate((*target.inputs, *trial.dys))}
-    for t, d in zip(wanted, found, strict=True):
+    for t, d in zip(wanted, derivatives, strict=True):
         i = places[t]
         got = np.zeros_like(start[i]) if d is None else next(values)
         more = again.get(t, np.zeros_like(start[i]))

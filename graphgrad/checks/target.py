@@ -106,14 +106,14 @@ class Checked:
         stops = [t for t in (*self.xs, *self.fixed, *xs) if t.type.differentiable]
         seeds = self._conjugated(dys)
         with GraphScope(self.graph):
-            found: list[Any] = gradients(
+            dxs: list[Any] = gradients(
                 list(ys),
                 list(xs),
                 grad_ys=seeds,
                 stop_gradients=list(dict.fromkeys(stops)),
                 overrides=self.overrides or None,
             )
-        return self._conjugated(found)
+        return self._conjugated(dxs)
 
     def _conjugated(self, gradients: Sequence[Any]) -> list[Any]:
         """Complex gradients conjugated, others as they are."""
@@ -265,14 +265,14 @@ def _results(returned: Any, region: Region) -> list[Tensor]:
 def _only_site(graph: Graph, function: Any) -> Node | Region:
     """The outermost region that a function opened, or else the node that it stamped."""
     regions = [r for r in marked_regions(graph) if r.parent is None and r.origin is None]
-    found: list[Any] = regions or [n for n in graph.nodes if n.stamp is not None]
-    if len(found) == 1:
-        site: Node | Region = found[0]
+    sites: list[Any] = regions or [n for n in graph.nodes if n.stamp is not None]
+    if len(sites) == 1:
+        site: Node | Region = sites[0]
         return site
     name = getattr(function, "__name__", repr(function))
     raise GradientError(
-        f"check_gradient checks one rule, and {name!r} marks {len(found)} sites"
-        f"{''.join(f'{chr(10)}  {s!r}' for s in found)}\n"
+        f"check_gradient checks one rule, and {name!r} marks {len(sites)} sites"
+        f"{''.join(f'{chr(10)}  {s!r}' for s in sites)}\n"
         "Decorate it with gg.custom_gradient or gg.override, give its rule as rule=, or check "
         "each site by itself."
     )
@@ -280,11 +280,11 @@ def _only_site(graph: Graph, function: Any) -> Node | Region:
 
 def as_arrays(arrays: Sequence[Any]) -> list[Array]:
     """Example arrays: floats as float64, complex numbers as complex128, the rest as it is."""
-    found = []
+    examples = []
     for a in arrays:
         array = np.asarray(a)
         if kind_of(array.dtype) not in "biufc":
             raise GradientError(f"example arrays hold numbers, got {a!r}")
         wide = {"f": np.float64, "c": np.complex128}.get(kind_of(array.dtype), array.dtype)
-        found.append(array.astype(wide))
-    return found
+        examples.append(array.astype(wide))
+    return examples

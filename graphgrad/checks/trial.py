@@ -118,9 +118,9 @@ class Trial:
         places = [i for i, t in enumerate(self.target.inputs) if t.type.differentiable]
 
         def backward(point: Sequence[Any], seeds: Sequence[Any]) -> list[Array]:
-            found = iter(run([*point, *seeds]))
+            gradients = iter(run([*point, *seeds]))
             return [
-                np.zeros_like(point[i]) if d is None else next(found)
+                np.zeros_like(point[i]) if d is None else next(gradients)
                 for i, d in zip(places, dxs, strict=True)
             ]
 

@@ -79,18 +79,18 @@ def _tensor(target: TargetGraph, name: str) -> Tensor:
 def _random(target: TargetGraph, fed: dict[Tensor, Any], seed: int) -> dict[Tensor, Any]:
     rng = np.random.default_rng(seed)
     lengths: dict[str, int] = {}
-    found: dict[Tensor, Any] = {}
+    feeds: dict[Tensor, Any] = {}
     for node in target.graph.nodes:
         if node.type == "Placeholder" and node.outputs[0] not in fed:
             t = node.outputs[0]
             shape = _shape(t.shape, lengths)
             if kind_of(t.dtype) == "b":
-                found[t] = rng.random(shape) < 0.5
+                feeds[t] = rng.random(shape) < 0.5
             elif kind_of(t.dtype) in "iu":
-                found[t] = np.zeros(shape, t.dtype)
+                feeds[t] = np.zeros(shape, t.dtype)
             else:
-                found[t] = rng.normal(size=shape).astype(t.dtype)
-    return found
+                feeds[t] = rng.normal(size=shape).astype(t.dtype)
+    return feeds
 
 
 def _shape(shape: Sequence[Any], lengths: dict[str, int]) -> tuple[int, ...]:

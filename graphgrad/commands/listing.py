@@ -52,8 +52,8 @@ def no_arguments(parser: ArgumentParser) -> None:
 def ops(options: Namespace) -> int:
     """One line for each op type: its name, its attributes, the first line of its docstring."""
     part = options.part.lower()
-    found = {n: c for n, c in sorted(op_types().items()) if part in n.lower()}
-    rows = [f"{n}({', '.join(c.fields)})  {_first(c.__doc__)}" for n, c in found.items()]
+    classes = {n: c for n, c in sorted(op_types().items()) if part in n.lower()}
+    rows = [f"{n}({', '.join(c.fields)})  {_first(c.__doc__)}" for n, c in classes.items()]
     return _listed("op type", options.part, rows, op_types())
 
 
@@ -62,8 +62,8 @@ def rules(options: Namespace) -> int:
     part = options.part.lower()
     rows = [f"gg.rules.{entry.name}  {entry.summary}" for entry in library().values()]
     rows += [visible(f"registered: {name}") for name in sorted(registered_gradients())]
-    found = [row for row in rows if part in row.split("  ")[0].lower()]
-    return _listed("rule", options.part, found, [*library(), *registered_gradients()])
+    matches = [row for row in rows if part in row.split("  ")[0].lower()]
+    return _listed("rule", options.part, matches, [*library(), *registered_gradients()])
 
 
 def _listed(what: str, part: str, rows: list[str], names: Iterable[str]) -> int:
@@ -86,9 +86,9 @@ def doctor(options: Namespace) -> int:
     print(f"python {platform.python_version()} on {platform.machine()}, {platform.system()}")
     missing = 0
     for package, extra in PACKAGES.items():
-        found = _version(package)
-        if found:
-            print(f"{package} {found}")
+        release = _version(package)
+        if release:
+            print(f"{package} {release}")
         elif extra == "core":
             missing += 1
             print(f"{package} is missing, and needed: pip install {package}")
@@ -124,5 +124,5 @@ def _threads() -> str:
 
 def _blas() -> str:
     config = np.show_config(mode="dicts") or {}
-    found = config.get("Build Dependencies", {}).get("blas", {})
-    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+    blas = config.get("Build Dependencies", {}).get("blas", {})
+    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()

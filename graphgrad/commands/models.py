@@ -29,28 +29,28 @@ def onnx(options: Namespace) -> int:
     need_onnx("this command")
     path: Path = options.file
     with opened(path) as (model, _):
-        found = survey(model)
-        rows = [f"file: {path.stat().st_size} bytes", *_rows(model, found)]
-    refused = _refused(path, found)
+        needs = survey(model)
+        rows = [f"file: {path.stat().st_size} bytes", *_rows(model, needs)]
+    refused = _refused(path, needs)
     for row in [*rows, *refused]:
         print(visible(row))
     return 1 if refused else 0
 
 
-def _rows(model: Any, found: ModelSurvey) -> Iterator[str]:
+def _rows(model: Any, needs: ModelSurvey) -> Iterator[str]:
     versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in opsets_of(model).items())
     made_by = f"{model.producer_name} {model.producer_version}".strip()
     yield f"format {model.ir_version}, operators {versions}" + (made_by and f", by {made_by}")
     graph = model.graph
     weights = {t.name: t for t in graph.initializer}
-    yield f"graph {graph.name!r}: {counted(found.nodes, 'node')}, functions opened"
+    yield f"graph {graph.name!r}: {counted(needs.nodes, 'node')}, functions opened"
     for what, values in (("input", graph.input), ("output", graph.output)):
         yield from (f"{what} {v.name}: {_type(v)}" for v in values if v.name not in weights)
     numbers = sum(prod(t.dims) for t in weights.values())
     yield f"{counted(len(weights), 'weight')} of {counted(numbers, 'number')}"
-    for name, count in sorted(found.functions.items()):
+    for name, count in sorted(needs.functions.items()):
         yield f"function {name}: called {counted(count, 'time')}"
-    for name, count in sorted(found.operators.items(), key=lambda row: (-row[1], row[0])):
+    for name, count in sorted(needs.operators.items(), key=lambda row: (-row[1], row[0])):
         yield f"operator {name}: {counted(count, 'time')}"
     for key, text in metadata_of(model).items():
         yield f"metadata {key}: {shortened(text, 200)}"
@@ -67,12 +67,12 @@ def _type(said: Any) -> str:
     return f"{type_name(tensor.elem_type)}[{', '.join(map(str, dims))}]"
 
 
-def _refused(path: Path, found: ModelSurvey) -> list[str]:
+def _refused(path: Path, needs: ModelSurvey) -> list[str]:
     """What cannot be loaded: each operator, or else the first thing that is wrong."""
-    if found.refused:
+    if needs.refused:
         return [
-            f"cannot be loaded: {name}, {counted(found.operators[name], 'time')}: {why}"
-            for name, why in found.refused.items()
+            f"cannot be loaded: {name}, {counted(needs.operators[name], 'time')}: {why}"
+            for name, why in needs.refused.items()
         ]
     try:
         load(path)

@@ -49,8 +49,8 @@ def overlay_of(kind: str, target: TargetGraph, options: Namespace) -> Overlay:
             f"--overlay takes {', '.join(MEASURES)}, time or a .json file, got {kind!r}. "
             f"{near}".rstrip()
         )
-    found = values(target.outputs, feeds_for(target, options)).by_tensor
-    floating = {t: a for t, a in found.items() if is_inexact(a.dtype)}
+    arrays = values(target.outputs, feeds_for(target, options)).by_tensor
+    floating = {t: a for t, a in arrays.items() if is_inexact(a.dtype)}
     return Overlay.of_values(floating, MEASURES[kind], TITLES[kind])
 
 

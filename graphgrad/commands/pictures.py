@@ -152,6 +152,6 @@ def diff_arguments(parser: ArgumentParser) -> None:
 
 def run_diff(options: Namespace) -> int:
     """Print the difference."""
-    found = graph_diff(_shown(load(options.before), options), _shown(load(options.after), options))
-    print(found)
-    return 1 if found else 0
+    diff = graph_diff(_shown(load(options.before), options), _shown(load(options.after), options))
+    print(diff)
+    return 1 if diff else 0

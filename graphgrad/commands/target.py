@@ -99,8 +99,8 @@ def _of_file(file: GraphFile, name: str, wanted: str) -> TargetGraph:
         raise TargetError(f"{name}: there is no function {wanted!r} in it. {near}".rstrip())
     entries = [file.functions[wanted]] if wanted else list(file.functions.values())
     outputs = dict.fromkeys(t for e in entries for t in flatten(e.outputs) if t is not None)
-    found = list(outputs) or ends_of(file.graph)
-    return TargetGraph(file.graph, found, name, is_graph=not wanted)
+    tensors = list(outputs) or ends_of(file.graph)
+    return TargetGraph(file.graph, tensors, name, is_graph=not wanted)
 
 
 @contextmanager
@@ -117,13 +117,13 @@ def _function(name: str) -> Any:
     if not colon or not where or not attribute:
         raise TargetError(f"{name!r} is not module:function, nor file.py:function")
     module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
-    found: Any = module
+    member: Any = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            near = did_you_mean(part, [n for n in dir(found) if not n.startswith("_")])
+        if not hasattr(member, part):
+            near = did_you_mean(part, [n for n in dir(member) if not n.startswith("_")])
             raise TargetError(f"{where} has no {part!r}. {near}".rstrip())
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member
 
 
 def _from_file(path: Path) -> Any:
@@ -154,8 +154,8 @@ def _from_path(name: str) -> Any:
         sys.path.remove("")
 
 
-def _is_answer(found: Any) -> bool:
-    return isinstance(found, Graph | Tensor | CompiledFunction)
+def _is_answer(answer: Any) -> bool:
+    return isinstance(answer, Graph | Tensor | CompiledFunction)
 
 
 def _target(made: Any, name: str) -> TargetGraph:

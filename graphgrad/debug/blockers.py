@@ -78,14 +78,14 @@ class _Search:
 
     def found(self) -> list[Blocker]:
         """What stops the gradient at or below each start."""
-        found: dict[Blocker, None] = {}
+        blocking: dict[Blocker, None] = {}
         for start, reads in self.starts.items():
             if isinstance(start, Node) and start not in self.ruled:
-                found.update(dict.fromkeys(self._below(start, start)))
+                blocking.update(dict.fromkeys(self._below(start, start)))
             else:
                 for t in reads:
-                    found.update(dict.fromkeys(self._below(start, t.node)))
-        return list(found)
+                    blocking.update(dict.fromkeys(self._below(start, t.node)))
+        return list(blocking)
 
     def _below(self, start: Step, first: Node) -> list[Blocker]:
         """What stops the gradient first on each way from a node down to x; where that is in doubt,
@@ -93,7 +93,7 @@ class _Search:
 
         Where a way is free: the regions on it of whose rules nothing was derived, or the start.
         """
-        found: dict[Blocker, None] = {}
+        blocking: dict[Blocker, None] = {}
         silent: dict[Region, None] = {}
         free, seen, stack = False, {first}, [(first, False)]
         while stack:
@@ -107,14 +107,14 @@ class _Search:
             reads = list(self._inputs(node))
             shut = {read for read in reads if not passes(node, read)}
             if shut and (region is None or not doubtful):
-                found[Blocker(node, region)] = None
+                blocking[Blocker(node, region)] = None
             for read in reads:
                 goes_on = region is not None or read not in shut
                 if goes_on and read.node not in seen:
                     seen.add(read.node)
                     stack.append((read.node, doubtful or read in shut))
-        if found or not free:
-            return list(found)
+        if blocking or not free:
+            return list(blocking)
         return [Blocker(r) for r in silent] or ([Blocker(start)] if start in self.ruled else [])
 
     def _step(self, node: Node) -> Step:
@@ -136,12 +136,12 @@ def passes(node: Node, read: Tensor) -> bool:
         with GraphScope(Graph("asked")):
             asked = build(node.op, tuple([_like(t) for t in node.inputs]))
             dys = [_like(t) if t.type.differentiable else None for t in asked.outputs]
-            found = node.op.vjp(asked, *dys)
+            dxs = node.op.vjp(asked, *dys)
     except GraphGradError:
         return True
     return any(
         not (dx is NO_GRAD or is_zero(dx))
-        for t, dx in zip(node.inputs, found, strict=False)
+        for t, dx in zip(node.inputs, dxs, strict=False)
         if t is read
     )
 

@@ -141,16 +141,16 @@ class _Runs:
         kept = self.of(on_the_way)
         known = [{**self.question.given, **made} for made in kept]
         for node in nodes:
-            found = judge.node(node, known[0], known[1])
-            if found is not None:
-                return found
+            divergence = judge.node(node, known[0], known[1])
+            if divergence is not None:
+                return divergence
         wanted = list(dict.fromkeys(t for t in self.question.outputs if t not in given))
         if self._alone(judge, wanted, known) is None:
             return None
         for t in on_the_way:  # what is kept alive for looking changes what is fused
-            found = self._alone(judge, [t], known)
-            if found is not None:
-                return found
+            divergence = self._alone(judge, [t], known)
+            if divergence is not None:
+                return divergence
         return self._alone(judge, wanted, known)
 
     def _alone(
@@ -175,9 +175,9 @@ class _Direct:
         """Where the results of a node differ."""
         for t in node.outputs:
             if t in first and not _is_drawn(node):
-                found = self._found(t, first[t], second[t], alone=False)
-                if found is not None:
-                    return found
+                divergence = self._found(t, first[t], second[t], alone=False)
+                if divergence is not None:
+                    return divergence
         return None
 
     def alone(
@@ -185,9 +185,9 @@ class _Direct:
     ) -> Iterator[Divergence]:
         """Where tensors differ that were the only outputs."""
         for t in tensors:
-            found = self._found(t, made[0][t], made[1][t], alone=True)
-            if found is not None:
-                yield found
+            divergence = self._found(t, made[0][t], made[1][t], alone=True)
+            if divergence is not None:
+                yield divergence
 
     def _found(self, t: Tensor, a: Array, b: Array, *, alone: bool) -> Divergence | None:
         exact = not is_inexact(a.dtype)
@@ -228,9 +228,9 @@ class _Rounding:
                 distance(values[t], one.outputs[i]) <= room
                 for values, one in zip((first, second), ran, strict=True)
             ]
-            found = _beyond(t, a, b, np.where(right[0] & right[1], np.inf, room), self.words)
-            if found is not None:
-                return found
+            divergence = _beyond(t, a, b, np.where(right[0] & right[1], np.inf, room), self.words)
+            if divergence is not None:
+                return divergence
         return None
 
     def alone(
@@ -242,9 +242,9 @@ class _Rounding:
                 if _same(known[t], values[t]):
                     continue
                 room, words = self._noise(t), self.words_alone
-                found = _beyond(t, known[t], values[t], room, words, alone=True)
-                if found is not None:
-                    yield found
+                divergence = _beyond(t, known[t], values[t], room, words, alone=True)
+                if divergence is not None:
+                    yield divergence
 
     def _noise(self, t: Tensor) -> Array:
         if not self.noises:

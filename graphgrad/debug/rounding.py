@@ -46,12 +46,12 @@ def noise(question: Evaluation) -> dict[Tensor, Array]:
     """
     rng = np.random.default_rng(0)
     plain = _run(question, None)
-    found = {t: np.zeros(np.shape(a)) for t, a in plain.items()}
+    distances = {t: np.zeros(np.shape(a)) for t, a in plain.items()}
     for _ in range(MOVES):
         for t, array in _run(question, rng).items():
-            found[t] = np.maximum(found[t], distance(plain[t], array))
+            distances[t] = np.maximum(distances[t], distance(plain[t], array))
     return {
-        t: SLACK * (np.maximum(m, _typical(m)) + _last_bits(plain[t])) for t, m in found.items()
+        t: SLACK * (np.maximum(m, _typical(m)) + _last_bits(plain[t])) for t, m in distances.items()
     }
 
 
@@ -74,11 +74,11 @@ def distance(a: Array, b: Array) -> Array:
     a, b = np.asarray(a), np.asarray(b)
     wide = np.complex128 if "c" in (kind_of(a.dtype), kind_of(b.dtype)) else np.float64
     with np.errstate(all="ignore"):
-        found = np.asarray(np.abs(a.astype(wide) - b.astype(wide)))
+        difference = np.asarray(np.abs(a.astype(wide) - b.astype(wide)))
         same = (a == b) | ((a != a) & (b != b))
     if kind_of(a.dtype) in "biu":
-        found = np.maximum(found, 1.0)  # large integers may be one float64
-    return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
+        difference = np.maximum(difference, 1.0)  # large integers may be one float64
+    return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
 
 
 def _unless_lost(y: Array, z: Array) -> Array:
@@ -160,8 +160,8 @@ def _last_bits(a: Array) -> Array:
     a = np.asarray(a)
     if not is_inexact(a.dtype):
         return np.zeros(a.shape)
-    found = np.abs(a).astype(np.float64) * float(limits_of(a.dtype).eps)
-    return np.where(np.isfinite(found), found, 0.0)
+    bits = np.abs(a).astype(np.float64) * float(limits_of(a.dtype).eps)
+    return np.where(np.isfinite(bits), bits, 0.0)
 
 
 def _typical(moved: Array) -> float:

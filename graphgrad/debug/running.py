@@ -260,34 +260,34 @@ class _Notes:
 
     def made(self) -> Values:
         """By name: the runs of a loop stacked, or each under the number of its step."""
-        found = Values()
+        by_name = Values()
         for (path, t), by_steps in self.values.items():
             for name, array in self._named(path, t.name, by_steps).items():
-                found._note(name, t, array)
-        return found
+                by_name._note(name, t, array)
+        return by_name
 
     def _named(self, path: Path, name: str, by_steps: dict[Steps, Array]) -> dict[str, Array]:
         """Name -> array; of loops in loops the inner ones are stacked first."""
-        found = {steps: {name: array} for steps, array in by_steps.items()}
+        stacked = {steps: {name: array} for steps, array in by_steps.items()}
         depth = len(next(iter(by_steps)))
         for i in range(len(path), 0, -1):
             node, word = path[i - 1]
             around = f"{node.name}/{word}"
             if not _is_loop(node):
-                found = {
+                stacked = {
                     steps: {f"{around}/{n}": a for n, a in named.items()}
-                    for steps, named in found.items()
+                    for steps, named in stacked.items()
                 }
                 continue
             depth -= 1
             groups: dict[Steps, dict[int, dict[str, Array]]] = {}
-            for steps, named in found.items():
+            for steps, named in stacked.items():
                 groups.setdefault(steps[:depth], {})[steps[depth]] = named
-            found = {
+            stacked = {
                 steps: _of_all_runs(around, by_step, self.runs[path[:i], steps])
                 for steps, by_step in groups.items()
             }
-        return found[()]
+        return stacked[()]
 
 
 def _of_all_runs(

@@ -161,10 +161,10 @@ class _Trial:
 
     def _value(self, t: Tensor, place: Place) -> Array | None:
         """The value of a tensor as it is read in a place."""
-        found = self.held.get(t, {})
+        by_place = self.held.get(t, {})
         for depth in range(len(place), -1, -1):
-            if place[:depth] in found:
-                return found[place[:depth]]
+            if place[:depth] in by_place:
+                return by_place[place[:depth]]
         return None
 
     def suspects(self) -> list[Suspect]:
@@ -173,7 +173,7 @@ class _Trial:
         for node in self.nodes:
             if node.origin is not None:
                 steps.setdefault(node.origin, []).append(node)
-        found: dict[Suspect, list[Node]] = {}
+        suspects: dict[Suspect, list[Node]] = {}
         unreached: dict[Blocker, list[Node]] = {}
         for origin, nodes in steps.items():
             suspect, makers, cotangents = self._judged(origin, nodes)
@@ -185,9 +185,9 @@ class _Trial:
                     unreached.setdefault(blocker, []).append(origin)
                 suspect = None if stopped else _unreached(suspect)
             if suspect is not None:
-                found[suspect] = makers
-        inner = set().union(*(self.within[n] for nodes in found.values() for n in nodes))
-        outermost = [s for s, nodes in found.items() if not _is_choice(nodes, inner)]
+                suspects[suspect] = makers
+        inner = set().union(*(self.within[n] for nodes in suspects.values() for n in nodes))
+        outermost = [s for s, nodes in suspects.items() if not _is_choice(nodes, inner)]
         return outermost + [_stopped(blocker, xs) for blocker, xs in unreached.items()]
 
     def _judged(
@@ -254,14 +254,14 @@ def _is_choice(nodes: list[Node], inner: set[Node]) -> bool:
     return all(n.op.bodies and n in inner for n in nodes)
 
 
-def _unreached(found: Suspect) -> Suspect:
+def _unreached(suspect: Suspect) -> Suspect:
     """A gradient that is zero from the start, where nothing shows why."""
-    name = visible(getattr(found.site, "name", ""))
+    name = visible(getattr(suspect.site, "name", ""))
     why = (
         f"  nothing reaches it: on every path to {name} some step passes no gradient on, and "
         "gg.explain(ys, xs) says which"
     )
-    return found._replace(message=f"{found.message}\n{why}")
+    return suspect._replace(message=f"{suspect.message}\n{why}")
 
 
 def _stopped(blocker: Blocker, xs: list[Node]) -> Suspect:

@@ -83,7 +83,7 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Ou
         override, (dz, dh) = gg.gradients(net.loss, (params, net.edges))
         z, h = net.edges
         grads = {OWN: own, OVERRIDE: override}
-        shown = {name: [net.loss, *found] for name, found in grads.items()}
+        shown = {name: [net.loss, *tensors] for name, tensors in grads.items()}
         splice = gg.Program([z, dh], [h, dz])
         path = str(gg.explain(net.loss, net.params["W1"]))
         sizes = _sizes(net.loss, grads)
@@ -105,16 +105,16 @@ def compare(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Ou
     )
 
 
-def checks(found: Outcome) -> list[Check]:
+def checks(outcome: Outcome) -> list[Check]:
     """What has to hold."""
-    won = f"{100 * found.gain:+.1f} points (at least {100 * MARGIN:+.0f})"
-    free = [s for s in found.slopes if s.weight.startswith("W3")]
+    won = f"{100 * outcome.gain:+.1f} points (at least {100 * MARGIN:+.0f})"
+    free = [s for s in outcome.slopes if s.weight.startswith("W3")]
     furthest = max(max(abs(s.own - s.difference), abs(s.override - s.difference)) for s in free)
-    below = [own for name, (own, _) in found.norms.items() if not name.endswith("3")]
-    above = [pair for name, pair in found.norms.items() if name.endswith("3")]
+    below = [own for name, (own, _) in outcome.norms.items() if not name.endswith("3")]
+    above = [pair for name, pair in outcome.norms.items() if name.endswith("3")]
     apart = max(abs(own - override) for own, override in above)
     return [
-        Check("the override wins in test accuracy", won, found.gain >= MARGIN),
+        Check("the override wins in test accuracy", won, outcome.gain >= MARGIN),
         Check(
             "weights without an override: both gradients equal central differences",
             distance(furthest),
@@ -137,8 +137,8 @@ def _norms(
     net: Net, grads: Grads, state: gg.State, digits: Digits
 ) -> dict[str, tuple[float, float]]:
     run = gg.compile([net.pixels, net.labels], grads, state=state)
-    found = run(digits.train_pixels, digits.train_labels)
-    lengths = {name: [float(np.linalg.norm(a)) for a in arrays] for name, arrays in found.items()}
+    dxs = run(digits.train_pixels, digits.train_labels)
+    lengths = {name: [float(np.linalg.norm(a)) for a in arrays] for name, arrays in dxs.items()}
     pairs = zip(lengths[OWN], lengths[OVERRIDE], strict=True)
     return dict(zip(net.params, pairs, strict=True))
 
@@ -149,7 +149,7 @@ def _feeds(net: Net, digits: Digits) -> dict[gg.Tensor, Any]:
 
 def _lengths(net: Net, grads: Grads, state: gg.State, digits: Digits) -> dict[gg.Tensor, float]:
     values = gg.debug.values(grads, _feeds(net, digits), state=state)
-    nodes = gg.Program([], [t for found in grads.values() for t in found]).nodes
+    nodes = gg.Program([], [t for tensors in grads.values() for t in tensors]).nodes
     derived = [t for n in nodes if n.origin is not None and n.inputs for t in n.outputs]
     return {t: float(np.linalg.norm(values[t.name])) for t in derived if t.type.differentiable}
 
@@ -174,8 +174,8 @@ def _profile(
 def _slopes(net: Net, grads: Grads, state: gg.State, digits: Digits) -> list[Slope]:
     """Five weights of the last layer, and the one of the first whose override is steepest."""
     data = digits.train_pixels, digits.train_labels
-    found = gg.compile([net.pixels, net.labels], grads, state=state)(*data)
-    arrays = {name: dict(zip(net.params, values, strict=True)) for name, values in found.items()}
+    dxs = gg.compile([net.pixels, net.labels], grads, state=state)(*data)
+    arrays = {name: dict(zip(net.params, values, strict=True)) for name, values in dxs.items()}
     steepest = np.where(np.abs(state[net.params["W1"]]) > 1e-3, arrays[OVERRIDE]["W1"], 0.0)
     rows = len(arrays[OWN]["W3"])
     chosen: list[tuple[str, Any]] = [("W3", (7 * i % rows, 2 * i)) for i in range(5)]

@@ -47,14 +47,14 @@ def guide(digits: Digits, settings: Settings, seed: int, ticker: Ticker) -> Guid
     tick = partial(ticker.tick, TITLE)
     curve = train(net, updates, state, digits, settings, seed, tick)
     pixels = _one_of_each(net, state, digits)
-    found = gg.compile(net.pixels, maps, state=state)(pixels)
+    dxs = gg.compile(net.pixels, maps, state=state)(pixels)
     again = _marked_at_build(net, state, settings.hidden, pixels)
-    return Guidance(curve.test[-1], pixels, found, float(np.abs(found["guided"] - again).max()))
+    return Guidance(curve.test[-1], pixels, dxs, float(np.abs(dxs["guided"] - again).max()))
 
 
-def checks(found: Guidance) -> list[Check]:
+def checks(guidance: Guidance) -> list[Check]:
     """What has to hold."""
-    same = found.apart
+    same = guidance.apart
     return [
         Check(
             "guided: chosen at differentiation, or marked at building, it is the same gradient",

@@ -71,17 +71,17 @@ def _style(scheme: Scheme) -> Any:
     }
 
 
-def curves(found: dict[str, list[Curve]], what: str, label: str) -> dict[str, str]:
+def curves(series: dict[str, list[Curve]], what: str, label: str) -> dict[str, str]:
     """A figure by scheme: `what` (a field of Curve) against epochs, thin for each start, bold the
     mean."""
-    return {name: _curves(found, what, label, scheme) for name, scheme in SCHEMES.items()}
+    return {name: _curves(series, what, label, scheme) for name, scheme in SCHEMES.items()}
 
 
-def _curves(found: dict[str, list[Curve]], what: str, label: str, scheme: Scheme) -> str:
+def _curves(series: dict[str, list[Curve]], what: str, label: str, scheme: Scheme) -> str:
     with matplotlib.rc_context(_style(scheme)):
         figure = Figure(figsize=(4.6, 3.1), layout="constrained")
         axes = figure.add_subplot()
-        for name, runs in found.items():
+        for name, runs in series.items():
             lines = np.array([getattr(run, what) for run in runs])
             for line in lines if len(lines) > 1 else ():
                 axes.plot(line, color=scheme.runs[name], alpha=0.25, linewidth=0.8)

@@ -65,16 +65,16 @@ def write(folder: Path, results: Results) -> None:
 
 def _step(results: Results) -> str:
     """The page of the compiled training step: a slider over its passes, and the time of nodes."""
-    found = results.comparison
-    shown = found.shown[OVERRIDE]
+    comparison = results.comparison
+    shown = comparison.shown[OVERRIDE]
     built = gg.Program([], shown)
     times: dict[Any, float] = {}
-    for program in (built, *(program for _, program in found.steps)):
-        times |= gg.Overlay.of_profile(found.profile, program).values
+    for program in (built, *(program for _, program in comparison.steps)):
+        times |= gg.Overlay.of_profile(comparison.profile, program).values
     return gg.to_html(
         shown,
         title="training step",
-        passes=found.steps,
+        passes=comparison.steps,
         overlays={"microseconds": gg.Overlay(times, combine="sum")},
     )
 
@@ -208,8 +208,8 @@ def _pictures(results: Results) -> dict[str, dict[str, str]]:
 
 def _parts(line: str) -> list[str]:
     """A line of a listing, and what stands apart at its end."""
-    found = re.fullmatch(r"(\s*\S.*?\S)( {2,}\S.*)", line)
-    return list(found.groups()) if found else [line]
+    match = re.fullmatch(r"(\s*\S.*?\S)( {2,}\S.*)", line)
+    return list(match.groups()) if match else [line]
 
 
 def _save(path: Path, text: str) -> None:

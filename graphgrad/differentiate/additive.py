@@ -27,7 +27,7 @@ Part = tuple[list[Tensor | None], list[Gradient], Site]
 
 
 def check_additive(
-    called: dict[Any, Part], site: Site, dys: list[Tensor | None], found: list[Gradient]
+    called: dict[Any, Part], site: Site, dys: list[Tensor | None], gradients: list[Gradient]
 ) -> None:
     """Note a call of a site's rule; GradientError for a second one of a rule that is not linear.
 
@@ -36,10 +36,10 @@ def check_additive(
     step = at_home(site._target)
     first = called.get(step)
     if first is None:
-        called[step] = dys, found, site
+        called[step] = dys, gradients, site
         return
     rule = as_rule(site.reference)
-    part = dys, found, site
+    part = dys, gradients, site
     why = _not_linear(rule, first, part)
     if why is not None:
         place, whole, remedy = _in_what(step)
@@ -115,8 +115,8 @@ def _not_linear(rule: Rule, *parts: Part) -> str | None:
     why = _told_apart(one, other) or _told_apart(other, one)
     if why is not None:
         return why
-    for dys, found, _ in parts:
-        dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
+    for dys, gradients, _ in parts:
+        dxs = [dx for _, dx in gradients if dx is not None and not is_zero(dx)]
         try:
             check_linear(dxs, [dy for dy in dys if dy is not None])
         except NonLinear as error:

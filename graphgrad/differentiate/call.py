@@ -35,15 +35,15 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     given = filled(site.outputs, dys)
     with running(rule, site):
         if not _once(site):
-            found = finished(rule, site, answer(rule, site, given), dys, given, start)
+            gradients = finished(rule, site, answer(rule, site, given), dys, given, start)
             site.told = told(given)
-            return [(x, _passed_on(dx, given)) for x, dx in found]
+            return [(x, _passed_on(dx, given)) for x, dx in gradients]
         message = _not_again(rule, site)
         zeros = tuple(given)
         given = [_through(RuleInput(message), dy) for dy in given]
-        found = finished(rule, site, answer(rule, site, given), dys, given, start)
+        gradients = finished(rule, site, answer(rule, site, given), dys, given, start)
         site.told = told(zeros)
-        return [(x, _through(RuleOutput(message), dx)) for x, dx in found]
+        return [(x, _through(RuleOutput(message), dx)) for x, dx in gradients]
 
 
 def told(given: Sequence[Any]) -> frozenset[int]:
@@ -139,7 +139,7 @@ def own_jvp(rule: Rule, site: Site, dxs: Sequence[Tensor | None]) -> list[Any]:
     """What the running rule's own jvp returns: one entry per output."""
     assert rule.jvp is not None
     try:
-        found = rule.jvp(site, *dxs)
+        tangents = rule.jvp(site, *dxs)
     except TypeError as error:
         if _takes(rule.jvp, site, dxs):
             raise
@@ -148,9 +148,11 @@ def own_jvp(rule: Rule, site: Site, dxs: Sequence[Tensor | None]) -> list[Any]:
             f"per input, but it is {rule.name}{inspect.signature(rule.jvp)}. The inputs "
             f"are{rows(site.inputs)}"
         ) from error
-    entries = list(found) if isinstance(found, list | tuple) else [found]
-    if found is None or len(entries) != len(site.outputs):
-        got = "None; is a `return` missing?" if found is None else counted(len(entries), "tangent")
+    entries = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
+    if tangents is None or len(entries) != len(site.outputs):
+        got = (
+            "None; is a `return` missing?" if tangents is None else counted(len(entries), "tangent")
+        )
         raise GradientError(
             f"the jvp of {who(rule, site)} gives one tangent for each output, got {got}. "
             f"The outputs are{rows(site.outputs)}"

@@ -136,12 +136,12 @@ class Choice:
 
     def _all_around(self, regions: Iterable[Region | None]) -> set[Region]:
         """These regions and all around them."""
-        found: set[Region] = set()
+        enclosing: set[Region] = set()
         for region in regions:
-            while region is not None and region not in found:
-                found.add(region)
+            while region is not None and region not in enclosing:
+                enclosing.add(region)
                 region = self.tree.around(region)
-        return found
+        return enclosing
 
     def _inside(
         self, entry: ChosenFor, regions: Collection[Region]

@@ -51,10 +51,10 @@ def inherited_choice(graph: Graph) -> Choice:
         return resolved({}, graph, inherited=True)
     if known.graph in graphs_around(graph):
         return known
-    found = known.elsewhere.get(graph)
-    if found is None:
-        found = known.elsewhere[graph] = resolved(known.overrides, graph, inherited=True)
-    return found
+    choice = known.elsewhere.get(graph)
+    if choice is None:
+        choice = known.elsewhere[graph] = resolved(known.overrides, graph, inherited=True)
+    return choice
 
 
 def resolved(
@@ -167,9 +167,9 @@ def _types_of(key: Any, graph: Graph, lenient: bool) -> Sequence[str]:
 def _any_of_type(op_type: str, graph: Graph) -> Any:
     """A node of a type that the user built, in the graph or a body in it; None: there is none."""
     for each in (graph, *bodies_of(graph)):
-        found = index_of(each).types.get(op_type)
-        if found:
-            return found[0]
+        nodes = index_of(each).types.get(op_type)
+        if nodes:
+            return nodes[0]
     return None
 
 
@@ -178,10 +178,10 @@ def _targets(key: Any, graph: Graph, lenient: bool) -> Iterable[Node | Region | 
     if isinstance(key, Node | Region) and is_in(key, graph):
         if isinstance(key, Node):
             check_has_gradient(key)
-        found: Sequence[Node | Region | Group] = (key,)
+        targets: Sequence[Node | Region | Group] = (key,)
     else:
-        found = sites_of(key, graph, lenient)
-    return [group_of(t) if isinstance(t, Region) and t.group is not None else t for t in found]
+        targets = sites_of(key, graph, lenient)
+    return [group_of(t) if isinstance(t, Region) and t.group is not None else t for t in targets]
 
 
 def _two_entries(step: Any) -> RegionError:

@@ -142,13 +142,13 @@ def _positional(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
 
 def _tensors(f: Any, given: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The leaves of the arguments as tensors; DTypeError with the name of what is none."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for i, argument in enumerate(given):
         try:
-            found += [as_tensor(leaf) for leaf in flatten(argument)]
+            tensors += [as_tensor(leaf) for leaf in flatten(argument)]
         except GraphGradError as error:
             raise _no_tensor(f, i, argument) from error
-    return tuple(found)
+    return tuple(tensors)
 
 
 def _no_tensor(f: Any, i: int, argument: Any) -> DTypeError:
@@ -235,11 +235,11 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
 
 def _variables(region: Region, start: int, leaves: Sequence[Tensor]) -> list[Tensor]:
     """The variables read inside that are no arguments, in order of first use."""
-    found: dict[Tensor, None] = {}
+    variables: dict[Tensor, None] = {}
     for node in region.graph.nodes[start:]:
         if region.contains(node.region):
-            found.update((t, None) for t in node.inputs if _is_variable(t))
-    return [t for t in found if not any(t is x for x in leaves)]
+            variables.update((t, None) for t in node.inputs if _is_variable(t))
+    return [t for t in variables if not any(t is x for x in leaves)]
 
 
 def _is_variable(t: Tensor) -> bool:

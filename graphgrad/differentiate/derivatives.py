@@ -95,8 +95,8 @@ def jacobian(
     seeds = list(_one_hot(y)) or [None]
     rows = [gradients(y, x_list, seed, None, unconnected, overrides, holomorphic) for seed in seeds]
     with deriving(y):
-        found = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
-    return unflatten(xs, found)
+        jacobians = [_stacked(y, x, [row[i] for row in rows]) for i, x in enumerate(x_list)]
+    return unflatten(xs, jacobians)
 
 
 def _check_parts(who: str, y: Tensor, xs: Sequence[Any], holomorphic: bool) -> None:

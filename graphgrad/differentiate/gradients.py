@@ -129,9 +129,9 @@ def gradients(
     if anew:  # what is chosen by this very call has to have an effect
         question.asked, question.opened = set(), set()
     with asking(question):
-        found = _flow(question, graphs)
+        dxs = _flow(question, graphs)
         with Within(_ambient(graphs[0])) as context:
-            pairs = zip(found, x_list, strict=True)
+            pairs = zip(dxs, x_list, strict=True)
             answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
     if anew and choice is not None and question.asked is not None:
         choice.check_reached(question.asked, question.opened or set())
@@ -151,17 +151,17 @@ def _flow(question: Question, graphs: Sequence[Graph]) -> list[Tensor | None]:
     assert isinstance(body, BodyGraph)
     inner, outer = _parted(question, body)
     captured = {p: outer for p, outer in body.captures.items() if p.type.differentiable}
-    found: dict[Tensor, Tensor | None] = {}
+    grads: dict[Tensor, Tensor | None] = {}
     if inner.ys:
         inner.xs = [*inner.xs, *captured]
-        found = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
-        flows = [(t, found[p]) for p, t in captured.items() if found[p] is not None]
+        grads = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
+        flows = [(t, grads[p]) for p, t in captured.items() if grads[p] is not None]
         outer.ys = [*outer.ys, *[t for t, _ in flows]]
         outer.seeds = [*outer.seeds, *[dx for _, dx in flows]]
     if outer.ys and outer.xs:
         graphs = nested([*outer.ys, *outer.xs, *outer.stops])
-        found.update(zip(outer.xs, _flow(outer, graphs), strict=True))
-    return [found.get(x) for x in question.xs]
+        grads.update(zip(outer.xs, _flow(outer, graphs), strict=True))
+    return [grads.get(x) for x in question.xs]
 
 
 def _parted(question: Question, body: Graph) -> tuple[Question, Question]:
@@ -323,10 +323,10 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
 
 def _visible(t: Tensor, what: str, context: Context, off: Off) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
-    found = level(t, vantage(t, context), off, context.question.tree)
-    if isinstance(found, Hidden):
-        raise found.error(f"a gradient is wanted {what}")
-    return t if found is None else (t, found)
+    owner = level(t, vantage(t, context), off, context.question.tree)
+    if isinstance(owner, Hidden):
+        raise owner.error(f"a gradient is wanted {what}")
+    return t if owner is None else (t, owner)
 
 
 def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off:
@@ -338,8 +338,8 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
     running = frozenset(question.running)
     off: Off = running if choice is None else choice.off | running
     for t in tensors:
-        while isinstance(found := level(t, vantage(t, context), off, tree), Hidden):
-            region = found.region
+        while isinstance(hidden := level(t, vantage(t, context), off, tree), Hidden):
+            region = hidden.region
             if not as_rule(question.rule_of(region, region.rule)).exact:
                 break
             off |= frozenset([region])

@@ -82,8 +82,8 @@ def level(
 
 def key_of(t: Tensor, view: Region | None, off: Off, tree: RegionTree = MARKED) -> Key:
     """Where the gradient of a read accumulates; a hidden read counts as its producer's."""
-    found = level(t, view, off, tree)
-    return (t, found) if isinstance(found, Region) else t
+    owner = level(t, view, off, tree)
+    return (t, owner) if isinstance(owner, Region) else t
 
 
 def shown(items: Iterable[Tensor | Step]) -> str:

@@ -64,8 +64,8 @@ class Analysis:
 
     def of(self, t: Tensor) -> str:
         """What t is; a tensor that was not visited stands before everything that varies."""
-        found = self.found.get(t)
-        return found if found is not None else ZERO if is_zeros(t) else CONSTANT
+        kind = self.found.get(t)
+        return kind if kind is not None else ZERO if is_zeros(t) else CONSTANT
 
     def visit(self, nodes: Iterable[Node]) -> None:
         """Note what the outputs of nodes are, inputs first; NonLinear at the first that is not."""
@@ -133,8 +133,8 @@ class Analysis:
     def _scan(self, node: Node, op: Scan, kinds: list[str]) -> list[str]:
         """Of a loop: linear where each run is, in what it takes."""
         (program,) = op.programs
-        carries, found = self._carried(node, program, op.carries, kinds)
-        return [*carries, *found[op.carries :], *(carries[i] for i in op.history)]
+        carries, output_kinds = self._carried(node, program, op.carries, kinds)
+        return [*carries, *output_kinds[op.carries :], *(carries[i] for i in op.history)]
 
     def _while(self, node: Node, op: While, kinds: list[str]) -> list[str]:
         """Of a loop that a test ends: linear where each run is, and the test asks for nothing."""
@@ -151,11 +151,11 @@ class Analysis:
         carries = kinds[:count]
         how = "carries on what depends on it to where it is constant"
         while True:
-            found = self._body(program, [*carries, *kinds[count:]])
-            pairs = zip(carries, found, strict=False)
+            output_kinds = self._body(program, [*carries, *kinds[count:]])
+            pairs = zip(carries, output_kinds, strict=False)
             joined = [_either(node, how, *pair) for pair in pairs]
             if joined == carries:
-                return carries, found
+                return carries, output_kinds
             carries = joined
 
     def _body(self, program: Program, kinds: Sequence[str]) -> list[str]:
@@ -163,10 +163,10 @@ class Analysis:
         self.found.update(zip(program.inputs, kinds, strict=True))
         nodes = _between(program.outputs, self)
         self.visit(nodes)
-        found = [self.of(t) for t in program.outputs]
+        output_kinds = [self.of(t) for t in program.outputs]
         for t in (*program.inputs, *(t for n in nodes for t in n.outputs)):
             self.found.pop(t, None)  # the same nodes may be in another body's program
-        return found
+        return output_kinds
 
 
 def _either(node: Node, how: str, one: str, other: str) -> str:

@@ -68,11 +68,11 @@ class SweepPlan:
         """The steps through which an x reaches a y, in order; notes their outputs as live."""
         live, stop, regional = self.live, self.stop, self.regional
         moved = self.question.tree.moved
-        found: list[Step] = []
+        live_steps: list[Step] = []
         for step in steps:
             if not isinstance(step, Node):
                 if self._passes_region(step):
-                    found.append(step)
+                    live_steps.append(step)
                 continue
             for t in step.inputs:
                 if not regional or (t.node.region is None and t.node not in moved):
@@ -84,11 +84,11 @@ class SweepPlan:
                 continue
             if self.is_cut(step):
                 continue
-            found.append(step)
+            live_steps.append(step)
             for t in step.outputs:
                 if t.type.differentiable and t not in stop:
                     live.add(t)
-        return found
+        return live_steps
 
     def is_cut(self, step: Node) -> bool:
         """Whether nothing flows through a node that reads what is live."""

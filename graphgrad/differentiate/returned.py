@@ -23,18 +23,18 @@ from .connected import check_undeclared, connected
 from .site import Gradient, RegionSite, Site
 
 
-def entries_of(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
+def entries_of(rule: Rule, site: Site, returned: Any) -> list[tuple[Tensor, Any]]:
     """What the rule returned, as one entry per input, then those a mapping adds."""
-    if found is None:
+    if returned is None:
         raise GradientError(
             f"{who(rule, site)} returned None; is a `return` missing?\n"
             "Return NO_GRAD for an input that receives no gradient."
         )
-    if isinstance(found, Mapping):
-        return _from_mapping(rule, site, found)
-    if isinstance(found, Generator):
+    if isinstance(returned, Mapping):
+        return _from_mapping(rule, site, returned)
+    if isinstance(returned, Generator):
         raise GradientError(f"{who(rule, site)} is a generator; return the gradients instead")
-    entries = list(found) if isinstance(found, list | tuple) else [found]
+    entries = list(returned) if isinstance(returned, list | tuple) else [returned]
     if len(entries) != len(site.inputs):
         raise GradientError(
             f"{who(rule, site)} returned {counted(len(entries), 'gradient')} for "
@@ -44,12 +44,12 @@ def entries_of(rule: Rule, site: Site, found: Any) -> list[tuple[Tensor, Any]]:
     return list(zip(site.inputs, entries, strict=True))
 
 
-def _from_mapping(rule: Rule, site: Site, found: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
+def _from_mapping(rule: Rule, site: Site, mapping: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
     """An entry for each input, then those for what the site reads undeclared."""
     undeclared = site.boundary.undeclared if isinstance(site, RegionSite) else ()
     read = {*site.inputs, *undeclared}
     given: dict[Tensor, Any] = {}
-    for key, entry in found.items():
+    for key, entry in mapping.items():
         x = _at_site(key, site) if isinstance(key, Tensor) else None
         if x is None or x not in read or x in given:
             shown = f"{key.name} ({key.where})" if isinstance(key, Tensor) else repr(key)
@@ -75,11 +75,11 @@ def _at_site(t: Tensor, site: Site) -> Tensor | None:
         if graph is t.graph:
             break
         bodies.append(graph)
-    found: Tensor | None = t
-    while bodies and found is not None:
+    counterpart: Tensor | None = t
+    while bodies and counterpart is not None:
         body = bodies.pop()
-        found = body.stands_for(found) if isinstance(body, BodyGraph) else None
-    return found
+        counterpart = body.stands_for(counterpart) if isinstance(body, BodyGraph) else None
+    return counterpart
 
 
 def finished(
@@ -94,7 +94,7 @@ def finished(
     defaulted = [x for x, entry in entries if entry is DEFAULT]
     default = site.default(*dys) if defaulted else ()
     check_undeclared(rule, site, entries, dys)
-    found: list[Gradient] = []
+    gradients: list[Gradient] = []
     for i, (x, entry) in enumerate(entries):
         if entry is DEFAULT:
             if i >= len(default):
@@ -103,8 +103,8 @@ def finished(
         dx = _as_gradient(rule, site, x, entry, i)
         if dx is not None and not connected(site, x, dx, dys, given, start):
             dx = None
-        found.append((x, dx))
-    return found
+        gradients.append((x, dx))
+    return gradients
 
 
 def _as_gradient(rule: Rule, site: Site, x: Tensor, entry: Any, i: int) -> Tensor | None:

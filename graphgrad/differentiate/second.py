@@ -55,13 +55,13 @@ def _second_rule(site: Site, second: Rule, dys: int) -> Rule:
     """The rule of such a region: with respect to dys, its inside is differentiated."""
 
     def second_rule(second_site: Site, *ddxs: Any) -> Any:
-        found = second.fn(second_site, *ddxs)
-        if isinstance(found, Mapping):
+        gradients = second.fn(second_site, *ddxs)
+        if isinstance(gradients, Mapping):
             raise GradientError(
                 f"the second rule of {site!r} (defined at {second.where}) returned a mapping; it "
                 "gives one gradient for each argument, in their order"
             )
-        return [*_listed(found), *[DEFAULT] * dys]
+        return [*_listed(gradients), *[DEFAULT] * dys]
 
     return Rule(second_rule, f"{site.name}/second", position=second.position)
 

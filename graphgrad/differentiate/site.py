@@ -153,13 +153,13 @@ class Site:
             question.opened.add(self._target)
         given = [self._checked_dy(dy, y) for dy, y in zip(dys, self.outputs, strict=True)]
         if self.marked is not None and self.reference is not self.marked:
-            found: Sequence[Tensor | None] = self._marked_default(given)
+            dxs: Sequence[Tensor | None] = self._marked_default(given)
         else:
-            found = self._own_default(given)
+            dxs = self._own_default(given)
         partials = tuple(
             [
                 NO_GRAD if not x.type.differentiable else ZeroTensor(x) if dx is None else dx
-                for x, dx in zip(self.inputs, found, strict=True)
+                for x, dx in zip(self.inputs, dxs, strict=True)
             ]
         )
         self.partials.append(partials)
@@ -291,10 +291,10 @@ class RegionSite(Site):
 
     def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
         off = self._sweep.question.off | frozenset(CONTEXT.get().question.running)
-        found = self._sweep.inside(self, dys, off)
+        dxs = self._sweep.inside(self, dys, off)
         seen: set[Tensor] = set()
         for i, x in enumerate(self.inputs):  # the same tensor twice: all of it to the first
             if x in seen:
-                found[i] = None
+                dxs[i] = None
             seen.add(x)
-        return found
+        return dxs

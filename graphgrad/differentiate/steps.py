@@ -71,20 +71,20 @@ def _spans(graph: Graph, tree: RegionTree) -> Spans:
     if graph not in tree.spans:
         named = [region for region in tree.regions if region.graph is graph]
         tree.spans[graph] = _merged([*graph.scattered, *named])
-    found: Spans = tree.spans[graph]
-    return found
+    spans: Spans = tree.spans[graph]
+    return spans
 
 
 def _merged(regions: Iterable[Region]) -> Spans:
     """From the first member to the position of each, those that overlap as one."""
     spans = [(b.first.index, b.position) for b in map(boundary_of, regions) if b.first]
-    found: Spans = []
+    merged: Spans = []
     for first, last in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], max(last, found[-1][1])
+        if merged and first <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
         else:
-            found.append((first, last))
-    return found
+            merged.append((first, last))
+    return merged
 
 
 def leading_to(

@@ -60,10 +60,10 @@ class Sweep:
                     self._pull_node(step)
                 else:
                     self._pull_region(step)
-            found = {x: self._total(x) for x in question.xs}
+            totals = {x: self._total(x) for x in question.xs}
         finally:
             context.origin, context.question = outer
-        return [found[x] for x in question.xs]
+        return [totals[x] for x in question.xs]
 
     # --- accumulation ------------------------------------------------------------------------
 
@@ -79,12 +79,12 @@ class Sweep:
 
     def _sum(self, key: Key) -> Tensor | None:
         """The gradient of a key, its contributions added up once."""
-        found = self.grads.get(key)
-        if type(found) is list:
-            terms = [d for d in found if not isinstance(d, ZeroTensor)] or found[:1]
-            found = terms[0] if len(terms) == 1 else added(terms)
-            self.grads[key] = found
-        return found
+        gradient = self.grads.get(key)
+        if type(gradient) is list:
+            terms = [d for d in gradient if not isinstance(d, ZeroTensor)] or gradient[:1]
+            gradient = terms[0] if len(terms) == 1 else added(terms)
+            self.grads[key] = gradient
+        return gradient
 
     def _total(self, x: Tensor) -> Tensor | None:
         """The gradient of x as the question asks for it: over all the ways it was read."""
@@ -141,12 +141,12 @@ class Sweep:
     def _wanted(self, x: Tensor, view: Region | None, reader: Step) -> Key | None:
         """The key of x as a step reads it from inside `view`; None: nobody wants its gradient."""
         question = self.question
-        found = level(x, view, question.off, question.tree)
-        key = (x, found) if isinstance(found, Region) else x
+        owner = level(x, view, question.off, question.tree)
+        key = (x, owner) if isinstance(owner, Region) else x
         if key not in self.plan.live:
             return None
-        if isinstance(found, Hidden):
-            raise found.error("a gradient has to flow through", reader)
+        if isinstance(owner, Hidden):
+            raise owner.error("a gradient has to flow through", reader)
         return key
 
     def _pull_region(self, region: Region) -> None:
@@ -178,10 +178,10 @@ class Sweep:
         if question.judge is not None:
             judged: list[Gradient] = question.judge.answer(site, dys)
             return judged
-        found = call_rule(site, site.reference, dys)
+        gradients = call_rule(site, site.reference, dys)
         if question.called is not None:
-            check_additive(question.called, site, dys, found)
-        return found
+            check_additive(question.called, site, dys, gradients)
+        return gradients
 
     def inside(self, site: RegionSite, dys: Sequence[Tensor | None], off: Off) -> list[Any]:
         """The gradients of a region's inputs by its inside, where these marks do not count."""
@@ -193,8 +193,8 @@ class Sweep:
         question.off, question.spare = off, self._spare(site)
         keys = [key_of(y, site.region, off, question.tree) for y, _ in pairs]
         seeds = [(key, dy) for key, (_, dy) in zip(keys, pairs, strict=True)]
-        found = Sweep(question, keys).run(seeds)
-        return [NO_GRAD if x in question.unsaid else dx for x, dx in zip(xs, found, strict=True)]
+        dxs = Sweep(question, keys).run(seeds)
+        return [NO_GRAD if x in question.unsaid else dx for x, dx in zip(xs, dxs, strict=True)]
 
     def _spare(self, site: RegionSite) -> frozenset[Tensor]:
         """The constants that a region reads whose gradient this sweep does not want."""

@@ -69,19 +69,19 @@ class Kernels:
 
     def writer_of(self, node: Node, threads: int) -> Kernel | None:
         """What writes the results of a node into given arrays, where that is registered."""
-        found = self._writers.get(type(node.op))
-        return None if found is None else found[0](node, threads)
+        entry = self._writers.get(type(node.op))
+        return None if entry is None else entry[0](node, threads)
 
     def overwrites(self, node: Node) -> Pairs:
         """(output, input) places for which that writer may be given one buffer."""
-        found = self._writers.get(type(node.op))
-        return () if found is None else found[1](node)
+        entry = self._writers.get(type(node.op))
+        return () if entry is None else entry[1](node)
 
     def of(self, op: Op) -> Kernel:
         """The callable of arrays for one op."""
         make = self._overrides.get(type(op))
-        found = None if make is None else make(op)
-        return partial(op.kernel, self.xp) if found is None else found
+        kernel = None if make is None else make(op)
+        return partial(op.kernel, self.xp) if kernel is None else kernel
 
     def of_node(self, node: Node) -> Kernel:
         """The callable of arrays for one node: that for its op."""
@@ -138,9 +138,9 @@ def _loop(program: Program, kernels: Sequence[Kernel]) -> ArrayFunction:
 def _done_with(program: Program) -> list[list[Tensor]]:
     """For each node, the values that nothing reads after it."""
     read = {*program.inputs, *program.outputs}
-    found: list[list[Tensor]] = []
+    freed: list[list[Tensor]] = []
     for node in reversed(program.nodes):
         gone = [t for t in dict.fromkeys((*node.inputs, *node.outputs)) if t not in read]
         read.update(node.inputs)
-        found.append(gone)
-    return found[::-1]
+        freed.append(gone)
+    return freed[::-1]

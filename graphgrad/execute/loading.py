@@ -110,8 +110,8 @@ def backends() -> list[str]:
 def _third_party(name: str) -> Callable[[], Any]:
     for entry in _metadata.entry_points(group=GROUP):
         if entry.name == name:
-            found: Callable[[], Any] = entry.load
-            return found
+            load: Callable[[], Any] = entry.load
+            return load
     known = ["auto", *backends()]
     hint = did_you_mean(name, known, f"There are {', '.join(known)}.")
     raise UnknownBackendError(f"no backend is called {name!r}. {hint}")

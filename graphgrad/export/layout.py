@@ -42,7 +42,7 @@ def _lines(line: str) -> list[str]:
 
 def _widest(line: str) -> tuple[int, list[int], int] | None:
     """Where the longest outermost brackets are, and the commas between them."""
-    found: list[tuple[int, list[int], int]] = []
+    groups: list[tuple[int, list[int], int]] = []
     depth, quote, start, skip = int(line.lstrip()[:1] in _CLOSE), "", len(line), False
     commas: list[int] = []
     text = ""  # between the brackets, without what is in brackets there
@@ -62,7 +62,7 @@ def _widest(line: str) -> tuple[int, list[int], int] | None:
             depth -= 1
             if depth == 0 and i > start + 1:
                 whole = " for " in text or "lambda" in text
-                found.append((start, [] if whole else commas, i))
+                groups.append((start, [] if whole else commas, i))
         elif c == "," and depth == 1:
             commas.append(i)
-    return max(found, key=lambda group: group[2] - group[0], default=None)
+    return max(groups, key=lambda group: group[2] - group[0], default=None)

@@ -85,9 +85,9 @@ def named(value: Any) -> str:
     if isinstance(name, str):
         if value is np:
             return "np"
-        for module, found in {**_NUMPY, **MODULES}.items():
-            if found is value or vars(found).get(name) is value:
-                return module if found is value else f"{module}.{name}"
+        for module, namespace in {**_NUMPY, **MODULES}.items():
+            if namespace is value or vars(namespace).get(name) is value:
+                return module if namespace is value else f"{module}.{name}"
         if getattr(builtins, name, None) is value:
             return name
     raise NotLiteral

@@ -72,9 +72,9 @@ def base_name(node: Node) -> str:
 
 def identifier(name: str) -> str:
     """The nearest name that Python has."""
-    found = re.sub(r"\W+", "_", name).strip("_") or "x"
-    found = f"x{found}" if found[0].isdigit() else found
-    return found if found.isidentifier() else "x"
+    word = re.sub(r"\W+", "_", name).strip("_") or "x"
+    word = f"x{word}" if word[0].isdigit() else word
+    return word if word.isidentifier() else "x"
 
 
 def snake(type_: str) -> str:

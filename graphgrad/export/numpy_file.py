@@ -262,15 +262,15 @@ class NumpyFile:
         lines += body.lines()
         results = body.owned(program.outputs)
         count = len(program.outputs) - len(f._access.written)
-        found = self._tree(f.outputs, iter(results[:count]))
+        expression = self._tree(f.outputs, iter(results[:count]))
         if f._access.changes:
             new = [f"{literal(v.name)}: {r}" for v, r in zip(f._access.written, results[count:])]
             new += [f"{literal(RUNS)}: run + 1"] * f._access.counted
             rows = [f"        {row}," for row in ("**state", *new)]
             lines += ["", "    new_state = {", *rows, "    }"]
-            found = f"{found}, new_state"
+            expression = f"{expression}, new_state"
         head = ['@np.errstate(all="ignore")', f"def {self.name}({', '.join(params)}):"]
-        return "\n".join([*head, *lines, f"    return {found}"])
+        return "\n".join([*head, *lines, f"    return {expression}"])
 
     def _check(self, t: Tensor) -> None:
         try:
@@ -331,10 +331,10 @@ class NumpyFile:
             raise Refused("it calls a Python function")
         types = tuple(t.type for t in node.inputs)
         key = (node.op, types)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = self._specialised(node.op, types)
-        return found
+        cached = self._made.get(key)
+        if cached is None:
+            cached = self._made[key] = self._specialised(node.op, types)
+        return cached
 
     def _specialised(self, op: Op, types: Types) -> Specialised | str:
         made = specialised(kernel_of(op), arguments(op, types), self._helpers)
@@ -372,7 +372,7 @@ class FunctionText:
 
     def lines(self) -> list[str]:
         """A line for each node, with where it is from above."""
-        found: list[str] = []
+        listing: list[str] = []
         for node in self.program.nodes:
             try:
                 lines = self._node(node)
@@ -383,21 +383,21 @@ class FunctionText:
                 continue
             comment = comment_of(node)
             if lines and comment != self._last:
-                found += ["", *([f"    # {comment}"] if comment else [])]
+                listing += ["", *([f"    # {comment}"] if comment else [])]
                 self._last = comment
-            found += [f"    {line}" for line in lines]
-        return found
+            listing += [f"    {line}" for line in lines]
+        return listing
 
     def owned(self, tensors: Iterable[Tensor]) -> list[str]:
         """Expressions for arrays that are the caller's own."""
         seen: set[Tensor] = set()
-        found = []
+        expressions = []
         for t in tensors:
             fresh = t in self._owned and t not in seen
             seen.add(t)
             value = self.values[t]
-            found.append(value if fresh and t.ndim else f"np.{'as' * fresh}array({value})")
-        return found
+            expressions.append(value if fresh and t.ndim else f"np.{'as' * fresh}array({value})")
+        return expressions
 
     def _node(self, node: Node) -> list[str]:
         op = node.op

@@ -48,9 +48,9 @@ def scan(body: Any, carries: Any, stacks: Any, constants: Any, loop: Any) -> Any
     rows = [[None] * count for _ in (*made, *taken)]
     for at in places:
         took = [carries[i] for i in kept]
-        found = body(*carries, *[stack[at, ...] for stack in stacks], *constants)
-        carries = found[: len(carries)]
-        for row, value in zip(rows, (*found[len(carries) :], *took)):
+        outputs = body(*carries, *[stack[at, ...] for stack in stacks], *constants)
+        carries = outputs[: len(carries)]
+        for row, value in zip(rows, (*outputs[len(carries) :], *took)):
             row[at] = value
     return (*carries, *[stacked(r, *kind) for r, kind in zip(rows, (*made, *taken))])
 
@@ -85,10 +85,10 @@ def per_example(body: Any, arrays: Any, batched: Any, rows: Any) -> Any:
     counts = {len(a) for a, one_each in zip(arrays, batched) if one_each}
     if len(counts) != 1:
         raise ValueError(f"the batched inputs have {sorted(counts)} examples")
-    found = []
+    ys = []
     for i in range(counts.pop()):
-        found.append(body(*[a[i, ...] if one_each else a for a, one_each in zip(arrays, batched)]))
-    return tuple([stacked([r[k] for r in found], *kind) for k, kind in enumerate(rows)])
+        ys.append(body(*[a[i, ...] if one_each else a for a, one_each in zip(arrays, batched)]))
+    return tuple([stacked([r[k] for r in ys], *kind) for k, kind in enumerate(rows)])
 
 
 def stacked(rows: Any, dtype: Any, shape: Any) -> Any:

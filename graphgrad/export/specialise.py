@@ -346,17 +346,17 @@ def _unbound(tree: ast.FunctionDef, bound: Mapping[str, Any]) -> set[str]:
 
 def _left(tree: ast.FunctionDef, bound: Mapping[str, Any]) -> list[str]:
     """The parameters that are left to be given when it runs: those bound to Locals too."""
-    found: list[str] = []
+    params: list[str] = []
     for p in all_parameters(tree):
         value: Any = bound.get(p.arg)
         if p.arg not in bound:
             star = "*" if p is tree.args.vararg else "**" if p is tree.args.kwarg else ""
-            found.append(star + p.arg)
+            params.append(star + p.arg)
         elif is_local(value):
-            found.append(value.name)
+            params.append(value.name)
         elif p is tree.args.vararg:
-            found.extend(v.name for v in value)
-    return found
+            params.extend(v.name for v in value)
+    return params
 
 
 class _Writer(Visitor):
@@ -369,8 +369,8 @@ class _Writer(Visitor):
 
     def expression(self, node: ast.expr) -> ast.expr:
         """An expression."""
-        found: ast.expr = self.visit(node)
-        return found
+        expression: ast.expr = self.visit(node)
+        return expression
 
     def visit(self, node: Any) -> Any:
         """A node; an expression that is known becomes its value."""
@@ -601,16 +601,16 @@ def _is_named(called: Any) -> bool:
 
 def _inlined(made: Specialised, call: ast.Call) -> ast.expr | None:
     """A call as what the function returns, where that is short."""
-    found = made.expression
+    expression = made.expression
     plain = not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
     starred = any("*" in p for p in made.params)
-    if found is None or starred or not plain or len(made.params) != len(call.args):
+    if expression is None or starred or not plain or len(made.params) != len(call.args):
         return None
     simple = all(isinstance(a, ast.Name | ast.Constant) for a in call.args)
-    short = simple and len(ast.unparse(found)) <= SHORT and not has_own_names(found)
-    if not short and not isinstance(found, ast.Name | ast.Constant):
+    short = simple and len(ast.unparse(expression)) <= SHORT and not has_own_names(expression)
+    if not short and not isinstance(expression, ast.Name | ast.Constant):
         return None
-    return substituted(found, dict(zip(made.params, call.args, strict=True)))
+    return substituted(expression, dict(zip(made.params, call.args, strict=True)))
 
 
 def _is_cached(function: Any) -> bool:
@@ -634,8 +634,8 @@ def _short_dtype(node: ast.expr) -> ast.expr:
 
 def _index(value: Any) -> ast.expr:
     """What stands between brackets."""
-    found = parsed(f"x[{place(value)}]" if type(value) is slice else literal(value))
-    return found.slice if isinstance(found, ast.Subscript) else found
+    expression = parsed(f"x[{place(value)}]" if type(value) is slice else literal(value))
+    return expression.slice if isinstance(expression, ast.Subscript) else expression
 
 
 def _key(value: Any) -> Any:

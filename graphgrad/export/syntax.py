@@ -91,34 +91,34 @@ def once(settings: list[str]) -> set[str]:
 
 def settings(body: list[ast.stmt]) -> list[str]:
     """The names that are set, as often as they are."""
-    found: list[str] = []
+    names: list[str] = []
     pending: list[ast.AST] = list(body)
     for node in pending:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.append(node.id)
+            names.append(node.id)
         elif isinstance(node, ast.FunctionDef):
-            found += [node.name, *parameters(node)]
+            names += [node.name, *parameters(node)]
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.append(node.name)
+            names.append(node.name)
         if isinstance(node, ast.comprehension):
             pending.append(node.iter)  # its names are its own
         elif not isinstance(node, ast.Name | ast.Constant | ast.expr_context):
             pending.extend(ast.iter_child_nodes(node))
-    return found
+    return names
 
 
 def free_names(node: ast.AST) -> set[str]:
     """The names that an expression reads from around it."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
     for each, own in pending:
         if isinstance(each, ast.Name):
             if each.id not in own:
-                found.add(each.id)
+                names.add(each.id)
             continue
         inner = own | own_names(each)
         pending.extend((child, inner) for child in ast.iter_child_nodes(each))
-    return found
+    return names
 
 
 def own_names(node: ast.AST) -> set[str]:
@@ -146,5 +146,5 @@ class _Substituting(ast.NodeTransformer):
 
 def substituted(expression: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
     """The expression with others in place of names."""
-    found: ast.expr = _Substituting(parts).visit(copy.deepcopy(expression))
-    return found
+    tree: ast.expr = _Substituting(parts).visit(copy.deepcopy(expression))
+    return tree

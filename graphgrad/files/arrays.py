@@ -74,19 +74,19 @@ class ArrayPool:
         place: Any = array.ctypes.data, array.strides, array.shape, array.dtype
         if place not in self._known:
             content = _content(array)
-            found = self._known.get(content, len(self.arrays))
-            if found == len(self.arrays):
+            member = self._known.get(content, len(self.arrays))
+            if member == len(self.arrays):
                 self.arrays.append(array)
             if content is not None:
-                self._known[content] = found
-            self._known[place] = found
+                self._known[content] = member
+            self._known[place] = member
             self._kept.append(array)
         return self._known[place]
 
     def parts(self) -> list[NewMember]:
         """The members."""
-        found = enumerate(self.arrays)
-        return [NewMember(member_name(i), (_header_of(a), _bytes_of(a))) for i, a in found]
+        numbered = enumerate(self.arrays)
+        return [NewMember(member_name(i), (_header_of(a), _bytes_of(a))) for i, a in numbered]
 
 
 def _content(array: Array) -> Any:
@@ -253,12 +253,12 @@ def _header(raw: Buffer, name: str) -> tuple[tuple[int, ...], DType, int]:
         if npy.read_magic(file) != (1, 0):
             raise ValueError("another version of .npy")
         shape, fortran, dtype = npy.read_array_header_1_0(file)
-        found = as_dtype(dtype)
+        native = as_dtype(dtype)
     except Exception as error:
         raise FileError(f"{name}: is no .npy file of numbers: {error}") from None
-    if fortran or found != dtype or not all(type(d) is int and d >= 0 for d in shape):
+    if fortran or native != dtype or not all(type(d) is int and d >= 0 for d in shape):
         raise FileError(f"{name}: is not in the order of C, or of another byte order")
-    return shape, found, file.tell()
+    return shape, native, file.tell()
 
 
 def _shape(lengths: Any) -> tuple[int, ...]:
@@ -270,10 +270,10 @@ def _shape(lengths: Any) -> tuple[int, ...]:
 
 
 def _scalar(said: Any, dtype: DType) -> Array:
-    found = _array(said if isinstance(said, str) else [said], dtype)
-    if found.shape != (1,):
+    array = _array(said if isinstance(said, str) else [said], dtype)
+    if array.shape != (1,):
         raise FileError(f"{said!r:.80} is no {dtype}")
-    return _frozen(found.reshape(()))
+    return _frozen(array.reshape(()))
 
 
 def _array(said: Any, dtype: DType) -> Array:

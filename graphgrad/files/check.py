@@ -30,17 +30,17 @@ def check_graph(graph: Graph) -> None:
 def _check_types(node: Node, known: dict[tuple[Op, Types], Types]) -> None:
     """FileError unless a node's types are what its op infers now, as when it was saved."""
     op, inputs = node.op, tuple([t.type for t in node.inputs])
-    found = known.get((op, inputs))
-    if found is None:
+    inferred = known.get((op, inputs))
+    if inferred is None:
         try:
-            found = known[op, inputs] = op.infer(*inputs)
+            inferred = known[op, inputs] = op.infer(*inputs)
         except Exception as error:
             raise FileError(f"node {node.index}, {op!r:.80}, cannot be: {error}") from error
     said = [t.type for t in node.outputs]
-    if list(found) != said:
+    if list(inferred) != said:
         raise FileError(
             f"node {node.index}, {op!r:.80}, is {_shown(node.outputs)} in the file, and its op "
-            f"makes {list(found)!r:.120} here: the op has another meaning, or the file is forged"
+            f"makes {list(inferred)!r:.120} here: the op has another meaning, or the file is forged"
         )
 
 
@@ -70,8 +70,8 @@ def check_tree(flats: Iterable[Flat]) -> None:
 def _cause(origin: tuple[str, int] | None, calls: list[Any]) -> tuple[str, int] | None:
     """The step that an origin speaks of."""
     if origin is not None and origin[0] == "call":
-        found: tuple[str, int] = calls[origin[1]][1]
-        return found
+        step: tuple[str, int] = calls[origin[1]][1]
+        return step
     return origin
 
 

@@ -87,8 +87,8 @@ class Checkpoints:
     def steps(self) -> list[int]:
         """The steps of which there is a checkpoint, in order."""
         entries = [*os.scandir(self.folder)] if self.folder.is_dir() else []
-        found = [(e, re.fullmatch(r"step-(\d{12})\.gg", e.name)) for e in entries]
-        return sorted(int(m[1]) for e, m in found if m and e.is_file())
+        matches = [(e, re.fullmatch(r"step-(\d{12})\.gg", e.name)) for e in entries]
+        return sorted(int(m[1]) for e, m in matches if m and e.is_file())
 
     def path(self, step: int) -> Path:
         """The file of a step."""

@@ -38,7 +38,7 @@ class ColumnWriter:
     def _columns(self, flat: Flat, shared: dict[Twins, int]) -> dict[str, Any]:
         own: list[Any] = []
         twins = {each: k for k, each in enumerate(_twins(flat))}
-        found = {
+        columns = {
             "name": flat["name"],
             "ops": [self._op(op, own, i, flat) for i, op in enumerate(flat["ops"])],
             "own": own,
@@ -65,7 +65,7 @@ class ColumnWriter:
             ],
             "again_in_bodies": list(map(list, flat.get("again_in_bodies", ()))),
         }
-        return {k: v for k, v in found.items() if v or k in ("name", "ops", "inputs", "types")}
+        return {k: v for k, v in columns.items() if v or k in ("name", "ops", "inputs", "types")}
 
     def _op(self, op: Any, own: list[Any], node: int, flat: Flat) -> int:
         """The place of an op in the table; -1 - k is the k-th of those of this graph alone."""
@@ -104,7 +104,7 @@ class ColumnWriter:
                 f"it cannot be saved: region {index}{_where(region['position'])} has an attribute "
                 f"with {error}."
             ) from None
-        found = {
+        fields = {
             "rule": self.marks.written(region["rule"], flat),
             "kind": region["kind"],
             "parent": region["parent"],
@@ -117,7 +117,7 @@ class ColumnWriter:
             "settled": settled and list(map(_refs, settled)),
             "group": group and [group[0], _refs(group[1])],
         }
-        return {k: v for k, v in found.items() if v is not None and USUAL.get(k) != v}
+        return {k: v for k, v in fields.items() if v is not None and USUAL.get(k) != v}
 
 
 def _where(position: tuple[str, int] | None) -> str:

@@ -146,11 +146,11 @@ def _members(buffer: Buffer) -> dict[str, StoredMember]:
     most = count * (_CENTRAL.size + LONGEST_NAME + _PLACE_64.size)
     if place + size != end or not count * _CENTRAL.size <= size <= most:
         raise FileError("its directory is not where the end of the file says, or too large")
-    found: dict[str, StoredMember] = {}
+    members: dict[str, StoredMember] = {}
     free, at = 0, place
     for _ in range(count):
         member, start, at = _central_entry(buffer, at, end)
-        if member.name in found:
+        if member.name in members:
             raise FileError(f"{member.name}: there are two members of that name")
         if start < free:
             raise FileError(f"{member.name}: lies over what is before it")
@@ -158,10 +158,10 @@ def _members(buffer: Buffer) -> dict[str, StoredMember]:
         free = offset + member.size
         if free > place:
             raise FileError(f"{member.name}: of {member.size} bytes, which reach beyond the file")
-        found[member.name] = member._replace(offset=offset)
+        members[member.name] = member._replace(offset=offset)
     if at != end:
         raise FileError("its directory has more than its entries")
-    return found
+    return members
 
 
 def _directory(buffer: Buffer) -> tuple[int, int, int, int]:
@@ -236,13 +236,13 @@ def _large(buffer: Buffer, at: int, length: int, name: str, layout: Struct) -> S
 
 def checked(buffer: Buffer, member: StoredMember) -> Buffer:
     """The bytes of a member; FileError if they are not those that were written."""
-    found = memoryview(buffer)[member.offset : member.offset + member.size]
+    content = memoryview(buffer)[member.offset : member.offset + member.size]
     crc, tell = 0, CHECKED_BYTES.get()
-    for at in range(0, len(found), CHUNK):
-        part = found[at : at + CHUNK]
+    for at in range(0, len(content), CHUNK):
+        part = content[at : at + CHUNK]
         crc = zlib.crc32(part, crc)
         if tell is not None:
             tell(len(part))
     if crc != member.crc:
         raise FileError(f"{member.name}: is damaged (its check sum is another)")
-    return found
+    return content

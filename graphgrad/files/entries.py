@@ -90,8 +90,8 @@ def as_entry(name: str, given: Any, graph: Graph) -> EntryPoint:
     for t in tensors:
         if t is not None and not (isinstance(t, Tensor) and t.graph is graph):
             raise FileError(f"the function {name!r} has {t!r:.120}, which is not in {graph!r}")
-    found: EntryPoint = given
-    return found
+    entry: EntryPoint = given
+    return entry
 
 
 def write_entry(name: str, entry: EntryPoint, tables: Tables) -> dict[str, Any]:

@@ -172,11 +172,11 @@ def arrays_of(
     """The arrays of a file; FileError for members that are none."""
     names = document["arrays"]
     left = {k: v for k, v in opened.members.items() if not k.endswith(".json")}
-    found = StoredArrays(opened.buffer, left, names, mapped=mapped, verify=verify)
+    arrays = StoredArrays(opened.buffer, left, names, mapped=mapped, verify=verify)
     if left or len(opened.members) != len(names) + 1:
         other = next(iter(left), "another text")
         raise FileError(f"{other}: is no member of such a file")
-    return found
+    return arrays
 
 
 def _read(

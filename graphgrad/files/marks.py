@@ -54,13 +54,13 @@ class MarkWriter:
         self._around.pop()
         if self._reached < len(self._around):
             self._reached = min(before, self._reached)
-            found: dict[str, Any] = {"open": content}
+            row: dict[str, Any] = {"open": content}
         else:
             self._reached = before
-            found = {"rule": self._place(content)}
+            row = {"rule": self._place(content)}
             if not any(sites.values()):
-                self._known[rule] = found
-        return found | {k: v for k, v in sites.items() if v}
+                self._known[rule] = row
+        return row | {k: v for k, v in sites.items() if v}
 
     def _place(self, content: Any) -> int:
         place = self._places.setdefault(text_of(content), len(self.rules))
@@ -71,7 +71,7 @@ class MarkWriter:
     def _content(self, rule: Rule, home: Flat) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a rule is wherever it is put, and what it reads of this place."""
         contract = rule.contract
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "name": rule.name,
             "contract": contract and [contract.kind, self._value(contract.of, rule)],
             "linear": rule.linear,
@@ -80,8 +80,8 @@ class MarkWriter:
         sites = {}
         for kind, fn in (("fn", rule.fn), ("jvp", rule.jvp)):
             if fn is not None:
-                found[kind], sites[f"{kind} here"] = self._function(fn, rule, home)
-        return {k: v for k, v in found.items() if v is not None}, sites
+                content[kind], sites[f"{kind} here"] = self._function(fn, rule, home)
+        return {k: v for k, v in content.items() if v is not None}, sites
 
     def _function(self, fn: Any, rule: Rule, home: Flat) -> tuple[Any, Any]:
         if isinstance(fn, BeyondStored):
@@ -97,8 +97,8 @@ class MarkWriter:
             else:
                 traces.append([sorted(zeros), self._trace(trace, rule)])
                 here.append(_read_here(trace, home))
-        found = {"named": True, "traces": traces} if fn.named else {"traces": traces}
-        return found, here if any(here) else None
+        content = {"named": True, "traces": traces} if fn.named else {"traces": traces}
+        return content, here if any(here) else None
 
     def _trace(self, trace: StoredTrace, rule: Rule) -> dict[str, Any]:
         """Of a trace, what is the same wherever the rule is put."""
@@ -128,12 +128,12 @@ class MarkWriter:
 
 def _read_here(trace: StoredTrace, home: Flat) -> dict[str, Any] | None:
     """Of a trace, what it refers to in the graph of its site; None: nothing."""
-    found = {
+    refs = {
         "home": [[list(at[0]), at[1]] for _, (kind, *at) in trace.captures if kind == "home"],
         "extra": [list(ref) for ref in trace.extra],
         "asked": [_asked(each, home) for each in trace.asked],
     }
-    return {k: v for k, v in found.items() if v} or None
+    return {k: v for k, v in refs.items() if v} or None
 
 
 def _asked(asked: Asked, home: Flat) -> list[Any]:

@@ -30,10 +30,10 @@ def named_marks(graph: Graph) -> Iterator[tuple[Step, Rule]]:
 
 def answered_by_registry(graph: Graph) -> dict[str, str]:
     """Put what is registered in place of the rules of these names; which they are."""
-    found = [(step, mark) for step, mark in named_marks(graph) if is_registered(mark.name)]
-    for step, mark in found:
+    registered = [(step, mark) for step, mark in named_marks(graph) if is_registered(mark.name)]
+    for step, mark in registered:
         put(step, mark.name)
-    return {mark.name: "registry" for _, mark in found}
+    return {mark.name: "registry" for _, mark in registered}
 
 
 def check_registered(graph: Graph) -> None:

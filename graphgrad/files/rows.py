@@ -97,18 +97,18 @@ class ColumnReader:
             return "residual", size.region(said["residual"])
         name, revision, attrs = said["op"]
         cls = self.tables.op_class(name, revision)
-        found = self.tables.attrs(attrs, cls)
+        fields = self.tables.attrs(attrs, cls)
         if revision != cls.revision:
-            found = cls.from_revision(revision, found).attrs
-        if set(found) != set(cls.fields):
-            raise FileError(f"{name} has {sorted(found)}, not {sorted(cls.fields)}")
+            fields = cls.from_revision(revision, fields).attrs
+        if set(fields) != set(cls.fields):
+            raise FileError(f"{name} has {sorted(fields)}, not {sorted(cls.fields)}")
         parts = []
         for at, inputs, outputs in said["bodies"]:
             body: Size = entry(size.within, at, "body")
             parts.append((at, body.tensors(inputs), body.tensors(outputs)))
         if not parts or not all(outputs for _, _, outputs in parts):
             raise FileError(f"{name} without a body, or with one that gives nothing")
-        return "bodies", cls, parts, found
+        return "bodies", cls, parts, fields
 
     def _types(self, said: list[Any]) -> list[tuple[TensorType, ...]]:
         """For each node, the types of its outputs."""
@@ -173,10 +173,10 @@ class Size:
 
     def body(self, at: Any) -> Size:
         """A body: by its place, or by those of bodies in one another."""
-        found = self
+        body = self
         for place in at if type(at) is list else [at]:
-            found = entry(found.within, place, "body")
-        return found
+            body = entry(body.within, place, "body")
+        return body
 
     def node(self, at: Any) -> int:
         """The place of a node."""
@@ -245,7 +245,7 @@ def _check_range(places: list[Any], first: int, end: int, what: str) -> None:
 def _inputs(said: list[Any], size: Size) -> list[tuple[Ref, ...]]:
     """What nodes read, each of nodes before it."""
     outputs = size.outputs
-    found: list[tuple[Ref, ...]] = []
+    rows: list[tuple[Ref, ...]] = []
     for reader, refs in enumerate(said):
         row = []
         for ref in refs:
@@ -253,8 +253,8 @@ def _inputs(said: list[Any], size: Size) -> list[tuple[Ref, ...]]:
             if not (type(i) is type(k) is int and 0 <= i < reader and 0 <= k < outputs[i]):
                 raise FileError(f"node {reader} reads {ref!r:.40}, which is not before it")
             row.append((i, k))
-        found.append(tuple(row))
-    return found
+        rows.append(tuple(row))
+    return rows
 
 
 def _tensors_or_none(refs: Any, size: Size) -> tuple[Ref, ...] | None:

@@ -105,18 +105,18 @@ class MarkReader:
     def _function(self, said: Any, name: str, here: Any, home: Any, places: Any) -> Any:
         if "beyond" in said:
             return BeyondStored(name, int(said["beyond"]))
-        found = StoredRule(name)
-        found.named = said.get("named") is True
+        rule = StoredRule(name)
+        rule.named = said.get("named") is True
         sites = [None] * len(said["traces"]) if here is None else here
         for (zeros, trace), site in zip(said["traces"], sites, strict=True):
             key = frozenset([int(z) for z in zeros])
             if isinstance(trace, str):
-                found.traces[key] = trace
+                rule.traces[key] = trace
             else:
-                found.traces[key] = self._trace(trace, site or {}, home, places)
-        if frozenset() not in found.traces:
+                rule.traces[key] = self._trace(trace, site or {}, home, places)
+        if frozenset() not in rule.traces:
             raise FileError(f"the rule {name!r:.60} has no trace")
-        return found
+        return rule
 
     def _trace(self, said: Any, here: dict[str, Any], home: Any, places: Any) -> StoredTrace:
         flats = self._graphs(said["graphs"])

@@ -58,11 +58,11 @@ class Tables:
 
     def type_place(self, type: TensorType) -> int:
         """The place of a type."""
-        found = self._types.get(type)
-        if found is None:
-            found = self._types[type] = len(self.types)
+        place = self._types.get(type)
+        if place is None:
+            place = self._types[type] = len(self.types)
             self.types.append([type.dtype.name, list(type.shape)])
-        return found
+        return place
 
     def function(self, fn: Any) -> str | None:
         """The name that a Python function is registered under."""
@@ -73,17 +73,17 @@ class Tables:
 
     def op(self, op: Op) -> int:
         """The place of an op: equal ops share one, but for variables."""
-        found = self._ops.get(op)
-        if found is None:
+        place = self._ops.get(op)
+        if place is None:
             row = self.row(type(op), op.attrs)
             if isinstance(op, Variable):
-                found = len(self.ops)
+                place = len(self.ops)
             else:
-                found = self._rows.setdefault(text_of(row), len(self.ops))
-            if found == len(self.ops):
+                place = self._rows.setdefault(text_of(row), len(self.ops))
+            if place == len(self.ops):
                 self.ops.append(row)
-            self._ops[op] = found
-        return found
+            self._ops[op] = place
+        return place
 
     def row(self, cls: type[Op], attrs: dict[str, Any]) -> list[Any]:
         """Type, revision and attributes of an op."""
@@ -98,13 +98,13 @@ class Tables:
         if position is None:
             return None
         name, line = position
-        found = self._files.get(name)
-        if found is None:
+        file = self._files.get(name)
+        if file is None:
             shown = name if self._full_paths else "/".join(PurePath(name).parts[-2:])
             if shown not in self.files:
                 self.files.append(shown)
-            found = self._files[name] = self.files.index(shown)
-        return [found, line]
+            file = self._files[name] = self.files.index(shown)
+        return [file, line]
 
 
 @cache
@@ -140,13 +140,13 @@ class StoredTables:
 
     def type_at(self, at: Any) -> TensorType:
         """The type at a place."""
-        found: TensorType = entry(self.types, at, "type")
-        return found
+        stored: TensorType = entry(self.types, at, "type")
+        return stored
 
     def op(self, at: Any) -> Op:
         """The op at a place, which was read before."""
-        found: Op = entry(self.ops, at, "op")
-        return found
+        op: Op = entry(self.ops, at, "op")
+        return op
 
     def function(self, name: Any) -> Any:
         """The function that was given or registered under a name, or what says that none is."""

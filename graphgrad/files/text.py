@@ -46,12 +46,12 @@ def parse(raw: bytes | memoryview) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         names = [k for k, _ in pairs]
         twice = next(k for k in names if names.count(k) > 1)
         raise FileError(f"its text says {twice!r:.40} twice")
-    return found
+    return members
 
 
 def _refused(word: str) -> Any:

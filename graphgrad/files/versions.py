@@ -30,11 +30,11 @@ def is_newer(error: BaseException | None) -> bool:
     return error is not None
 
 
-def up_to_date(found: Any, kind: str) -> Document:
+def up_to_date(content: Any, kind: str) -> Document:
     """The text of a file in the form of this version; FileError where that cannot be."""
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError("it is no file of graphgrad")
-    document: Document = found
+    document: Document = content
     if document.get("kind") != kind:
         raise FileError(f"it holds a {document.get('kind')!r:.40}, not a {kind}")
     version, made_by = document.get("version"), document.get("made_by")

@@ -78,14 +78,14 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
     """
     _, read = _format(path)
     try:
-        found: Values = read(Path(path))
+        arrays: Values = read(Path(path))
     except FileError as error:
         raise FileError(f"{os.fspath(path)} cannot be read: {error}") from None
     except (OSError, GraphGradError):
         raise
     except Exception as error:  # the readers of NumPy and safetensors raise what they like
         raise GraphFormatError(f"{os.fspath(path)} cannot be read: {error}") from error
-    return found
+    return arrays
 
 
 KINDS = {
@@ -105,13 +105,13 @@ def _write_safetensors(file: IO[bytes], arrays: Values) -> None:
 
 
 def _read_safetensors(path: Path) -> Values:
-    found: Values = {}
+    arrays: Values = {}
     package = _needed()
     check_regular(path)
     for name, part in sorted(package.deserialize(path.read_bytes())):
         dtype = bfloat16() if part["dtype"] == "BF16" else np.dtype(KINDS[part["dtype"]])
-        found[name] = np.frombuffer(part["data"], dtype).reshape(part["shape"]).copy()
-    return found
+        arrays[name] = np.frombuffer(part["data"], dtype).reshape(part["shape"]).copy()
+    return arrays
 
 
 def _needed() -> Any:
@@ -135,16 +135,16 @@ def write_npz(file: IO[bytes], arrays: Values) -> None:
 
 def _read_npz(path: Path) -> Values:
     """As np.load, which cannot tell `a` from `a.npy`."""
-    found: Values = {}
+    arrays: Values = {}
     check_regular(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
-            if name in found:
+            if name in arrays:
                 raise GraphFormatError(f"{path} has two arrays named {name!r}")
             with archive.open(member) as data:
-                found[name] = np.lib.format.read_array(data, allow_pickle=False)
-    return found
+                arrays[name] = np.lib.format.read_array(data, allow_pickle=False)
+    return arrays
 
 
 FORMATS: dict[str, tuple[Callable[[IO[bytes], Values], None], Callable[[Path], Values]]] = {

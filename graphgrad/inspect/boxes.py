@@ -121,12 +121,12 @@ class Box:
 
     def within(self) -> list[Box]:
         """This box and all inside it, in the order in which they are drawn."""
-        found, stack = [], [self]
+        boxes, stack = [], [self]
         while stack:
             box = stack.pop()
-            found.append(box)
+            boxes.append(box)
             stack.extend(reversed(box.boxes))
-        return found
+        return boxes
 
     def around(self) -> Iterator[Box]:
         """This box and all around it, innermost first."""
@@ -191,19 +191,19 @@ class Paths:
             assert at is not None
             inner.append((at, owner := _innermost(*at)))
             at = _around(owner, *at)
-        found = known[at]
+        path = known[at]
         for each, owner in reversed(inner):
             if owner is not None:
-                found = self.put(self._twins.get(owner, owner), found)
-            known[each] = found
-        return found
+                path = self.put(self._twins.get(owner, owner), path)
+            known[each] = path
+        return path
 
     def put(self, mark: Mark, path: Path) -> Path:
         """A path with something in it, around what is within."""
-        found = self._inner.get((path, mark))
-        if found is None:
-            found = self._inner[path, mark] = Path(mark, path)
-        return found
+        cached = self._inner.get((path, mark))
+        if cached is None:
+            cached = self._inner[path, mark] = Path(mark, path)
+        return cached
 
     def within(self, path: Path, around: Path) -> Path:
         """A path as it is inside another one."""
@@ -212,10 +212,10 @@ class Paths:
         while path.depth and (path, around) not in moved:
             inner.append(path)
             path = path.outer
-        found = moved.get((path, around), around)
+        inside = moved.get((path, around), around)
         for each in reversed(inner):
-            found = moved[each, around] = self.put(each.item, found)
-        return found
+            inside = moved[each, around] = self.put(each.item, inside)
+        return inside
 
 
 def _innermost(region: Region | None, origin: Node | RuleCall | None) -> Owner | None:
@@ -238,12 +238,12 @@ def unseen(paths: Iterable[Path]) -> Iterator[list[Mark]]:
     """Of each path what none before it has, innermost first."""
     seen = {OUTSIDE}
     for path in paths:
-        found: list[Mark] = []
+        marks: list[Mark] = []
         while path not in seen:
             seen.add(path)
-            found.append(path.item)
+            marks.append(path.item)
             path = path.outer
-        yield found
+        yield marks
 
 
 # --- scopes -----------------------------------------------------------------------------------
@@ -284,18 +284,18 @@ def _inherited(
 
 def _shared(scopes: Iterable[tuple[Path, tuple[str, ...]]]) -> dict[Mark, tuple[str, ...]]:
     """The outermost scopes that all which is in a mark shares, inner marks included."""
-    found: dict[Path, tuple[str, ...]] = {OUTSIDE: ()}
+    common: dict[Path, tuple[str, ...]] = {OUTSIDE: ()}
     for path, scope in scopes:
-        found[path] = _common(found.get(path, scope), scope)
-    paths = list(found)
+        common[path] = _common(common.get(path, scope), scope)
+    paths = list(common)
     for path in paths:
-        if path.outer not in found:
-            found[path.outer] = found[path]
+        if path.outer not in common:
+            common[path.outer] = common[path]
             paths.append(path.outer)
     shared: dict[Mark, tuple[str, ...]] = {}
-    for path in sorted(found, key=len, reverse=True):
-        scope = found[path]
-        found[path.outer] = _common(found[path.outer], scope)
+    for path in sorted(common, key=len, reverse=True):
+        scope = common[path]
+        common[path.outer] = _common(common[path.outer], scope)
         shared[path.item] = _common(shared.get(path.item, scope), scope)
     return shared
 
@@ -373,11 +373,11 @@ class Tree:
 
     def inside(self, box: Box, key: object, owner: Around) -> Box:
         """The box of an owner directly inside another; made when it is first asked for."""
-        found = self._inner.get((box, key))
-        if found is None:
-            found = self._inner[box, key] = Box(owner, box.column, box)
-            box.boxes.append(found)
-        return found
+        inner = self._inner.get((box, key))
+        if inner is None:
+            inner = self._inner[box, key] = Box(owner, box.column, box)
+            box.boxes.append(inner)
+        return inner
 
     def move(self, thing: Node | Box, box: Box) -> None:
         """Put a node or a box directly into another box."""
@@ -406,16 +406,16 @@ def mirrored(columns: Sequence[Box]) -> dict[Box, Box]:
         return {}
     left = {(b.parent, _twin_key(b)): b for b in sides[0] if b.kind != "region"}
     regions = {b.owner: b for b in sides[0] if b.kind == "region"}
-    found: dict[Box, Box] = {sides[1][0]: sides[0][0]}
+    twins: dict[Box, Box] = {sides[1][0]: sides[0][0]}
     for box in sides[1][1:]:
         assert box.parent is not None
         site = box.owner.site if isinstance(box.owner, RuleCall) else box.owner
         twin = regions.get(site) if isinstance(site, Region) else None
-        if twin is None and box.parent in found:
-            twin = left.get((found[box.parent], _twin_key(box)))
+        if twin is None and box.parent in twins:
+            twin = left.get((twins[box.parent], _twin_key(box)))
         if twin is not None:
-            found[box] = twin
-    return found
+            twins[box] = twin
+    return twins
 
 
 def _twin_key(box: Box) -> object:

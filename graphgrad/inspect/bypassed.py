@@ -33,7 +33,7 @@ def bypassed_of(nodes: Iterable[Node]) -> list[Bypassed]:
     """One for each rule call that built any of these nodes, in order."""
     calls = dict.fromkeys(n.origin for n in nodes if isinstance(n.origin, RuleCall))
     copies: dict[Graph, tuple[Graph, dict[Node, Node]]] = {}
-    found = []
+    defaults = []
     for call in calls:
         graph = call.site.graph
         assert graph is not None
@@ -42,8 +42,8 @@ def bypassed_of(nodes: Iterable[Node]) -> list[Bypassed]:
             copy = graph.copy()
             twins = dict(zip(copy.nodes[:count], graph.nodes[:count], strict=True))
             copies[graph] = copy, twins
-        found.append(_default(call, *copies[graph]))
-    return found
+        defaults.append(_default(call, *copies[graph]))
+    return defaults
 
 
 def _default(call: RuleCall, copy: Graph, twins: dict[Node, Node]) -> Bypassed:

@@ -45,15 +45,15 @@ def collapsed_boxes(
         if collapse == "all":
             return {b for b in boxes if b.depth == 1}
         return set(boxes) - _first_open(columns, mirror) if nodes > LARGE else set()
-    found: set[Box] = set()
+    chosen: set[Box] = set()
     for what in collapse:
         hits = {b for b in boxes if _is_meant(b, what)}
         if not hits:
             names = [name for b in boxes for name in _names(b)]
             hint = did_you_mean(str(what), names) if isinstance(what, str) else ""
             raise GraphError(f"there is no box {what!r} to collapse. {hint}".rstrip())
-        found |= hits
-    return found
+        chosen |= hits
+    return chosen
 
 
 def _first_open(columns: Sequence[Box], mirror: Mapping[Box, Box]) -> set[Box]:
@@ -61,7 +61,7 @@ def _first_open(columns: Sequence[Box], mirror: Mapping[Box, Box]) -> set[Box]:
 
     What repeats and the updates of parameters stay shut.
     """
-    found = set(columns)
+    opened = set(columns)
     seen = sum(len(box.nodes) + len(box.boxes) for box in columns)
     level = [box for column in columns for box in column.boxes]
     while level:
@@ -73,9 +73,9 @@ def _first_open(columns: Sequence[Box], mirror: Mapping[Box, Box]) -> set[Box]:
             more = sum(len(box.nodes) + len(box.boxes) - 1 for box in boxes)
             if seen + more <= READABLE and all(map(_may_open, boxes)):
                 seen += more
-                found.update(boxes)
+                opened.update(boxes)
                 level += [inner for box in boxes for inner in box.boxes]
-    return found
+    return opened
 
 
 def _may_open(box: Box) -> bool:

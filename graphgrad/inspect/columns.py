@@ -25,15 +25,15 @@ def columns_of(nodes: Sequence[Node], reads: Reads) -> dict[Node, int]:
     for _ in range(2):
         for node in order:
             origin = node.origin
-            found = 0 if origin is None else _after(_column_of(origin, column))
+            number = 0 if origin is None else _after(_column_of(origin, column))
             if node in first:
-                found = max(found, column.get(first[node], 0))
+                number = max(number, column.get(first[node], 0))
             for t, _residual in reads(node):
-                found = max(found, _from_input(column.get(t.node, 0), origin is None))
+                number = max(number, _from_input(column.get(t.node, 0), origin is None))
             if isinstance(origin, RuleCall):
-                found = max(found, lowest.get(origin, 0))
-                lowest[origin] = found
-            column[node] = found
+                number = max(number, lowest.get(origin, 0))
+                lowest[origin] = number
+            column[node] = number
         if not lowest and not first:
             break
     _move_constants(nodes, column)
@@ -90,34 +90,34 @@ def _with_sites(nodes: Sequence[Node], reads: Reads, first: Mapping[Node, Node])
     built before the first gradient is forward in any case, and not looked at.
     """
     start: dict[Graph | None, int] = {}
-    found = dict.fromkeys(nodes, True)
+    visited = dict.fromkeys(nodes, True)
     order: list[Node] = []
     for node in nodes:
-        stack = _hidden_sites(node, found, start, first)
+        stack = _hidden_sites(node, visited, start, first)
         while stack:
             one = stack[-1]
-            if one in found:
+            if one in visited:
                 stack.pop()
-                order += [] if found[one] else [one]
-                found[one] = True
+                order += [] if visited[one] else [one]
+                visited[one] = True
                 continue
-            found[one] = False  # it follows when all that it reads has been looked at
+            visited[one] = False  # it follows when all that it reads has been looked at
             around = [t.node for t, _ in reads(one)]
-            stack += [n for n in around if n not in found and _is_late(n, start)]
-            stack += _hidden_sites(one, found, start, first)
+            stack += [n for n in around if n not in visited and _is_late(n, start)]
+            stack += _hidden_sites(one, visited, start, first)
         order.append(node)
     return order
 
 
 def _hidden_sites(
     node: Node,
-    found: Mapping[Node, bool],
+    visited: Mapping[Node, bool],
     start: dict[Graph | None, int],
     first: Mapping[Node, Node],
 ) -> list[Node]:
     site = None if node.origin is None else site_of(node.origin)
     known = [n for n in (site, first.get(node)) if isinstance(n, Node)]
-    return [n for n in known if n not in found and _is_late(n, start)]
+    return [n for n in known if n not in visited and _is_late(n, start)]
 
 
 def _is_late(node: Node, start: dict[Graph | None, int]) -> bool:

@@ -60,21 +60,21 @@ class Difference:
 
     def __init__(self, before: Subject, after: Subject, title: str | None = None) -> None:
         old, new = (_without_residuals(s.nodes) for s in (before, after))
-        found = matched(old, new)
-        twin = {a: b for b, a in found.items() if a is not b}
-        kept = set(found.values())
-        self.added = [n for n in new if n not in found]
+        pairs = matched(old, new)
+        twin = {a: b for b, a in pairs.items() if a is not b}
+        kept = set(pairs.values())
+        self.added = [n for n in new if n not in pairs]
         self.removed = [n for n in old if n not in kept]
         self.changed: list[tuple[Node, Node]] = []
         self.same: list[tuple[Node, Node]] = []
         for b in new:
-            if (a := found.get(b)) is not None:
+            if (a := pairs.get(b)) is not None:
                 why = a is not b and any(True for _ in _changes(a, b, twin))
                 (self.changed if why else self.same).append((a, b))
         name = after.title if after.title == before.title else f"{before.title} -> {after.title}"
         self.title = name.strip(" ->") if title is None else title
         self._twin = twin
-        self._marks = mark_twins(found)
+        self._marks = mark_twins(pairs)
         self._results = after.results
         self._after = new
 

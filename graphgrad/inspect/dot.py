@@ -150,7 +150,7 @@ class _DotWriter:
         """What has its type on an edge within a column: edges to other columns need not say it."""
         own = [k for k in self.picture.links if k.source.inside.column == k.target.inside.column]
         tensors = [(k.edge.kind, k.tensors()) for k in own]
-        return {found[0] for kind, found in tensors if len(found) == 1 and kind != "residual"}
+        return {carried[0] for kind, carried in tensors if len(carried) == 1 and kind != "residual"}
 
     def text(self, ordered: bool) -> Iterator[str]:
         """The lines."""
@@ -408,10 +408,10 @@ class _DotWriter:
         return edge.status != "removed" or ends == ("removed", "removed")
 
     def _words(self, text: str) -> str:
-        found = self.words.get(text)
-        if found is None:
-            found = self.words[text] = for_dot(text, 60)
-        return found
+        escaped = self.words.get(text)
+        if escaped is None:
+            escaped = self.words[text] = for_dot(text, 60)
+        return escaped
 
 
 def _struck(rows: list[str]) -> str:

@@ -46,7 +46,7 @@ class Edge:
 
 def edges_of(scene: Scene) -> list[Edge]:
     """Every edge, in order of the readers."""
-    found: list[Edge] = []
+    edges: list[Edge] = []
     column, before = scene.column, scene.before
     for node in scene.nodes:
         old = before.get(node) if before else None
@@ -56,15 +56,15 @@ def edges_of(scene: Scene) -> list[Edge]:
             if t.node in column:
                 edge = _edge(t, node, residual, scene)
                 edge.operand = words.get(t, "")
-                found.append(edge)
-        found += [Edge(None, c, node, "control") for c in node.controls if c in column]
+                edges.append(edge)
+        edges += [Edge(None, c, node, "control") for c in node.controls if c in column]
         if old is not None and old is not node:
-            _compare(found, node, old, scene)
-    found += _loops(scene)
-    for edge in found if scene.status else ():
+            _compare(edges, node, old, scene)
+    edges += _loops(scene)
+    for edge in edges if scene.status else ():
         ends = scene.status.get(edge.source, ""), scene.status.get(edge.target, "")
         edge.status = next((s for s in ends if s in ("added", "removed")), edge.status)
-    return found
+    return edges
 
 
 def operand_words(node: Node, scene: Scene) -> dict[Tensor, str]:
@@ -85,21 +85,21 @@ def operand_words(node: Node, scene: Scene) -> dict[Tensor, str]:
 
 def _loops(scene: Scene) -> list[Edge]:
     """From what a run of a loop carries on back to what stands for the carry."""
-    found = []
+    loops = []
     for placeholder, after in scene.nexts.items():
         t, _ = behind(after)
         t = scene.twins[t.node].outputs[t.index] if t.node in scene.twins else t
         if t.node in scene.column and placeholder in scene.column:
-            found.append(Edge(t, t.node, placeholder, "loop"))
-            found[-1].tag = "next"
-    return found
+            loops.append(Edge(t, t.node, placeholder, "loop"))
+            loops[-1].tag = "next"
+    return loops
 
 
-def _compare(found: list[Edge], node: Node, old: Node, scene: Scene) -> None:
+def _compare(edges: list[Edge], node: Node, old: Node, scene: Scene) -> None:
     """What a node reads now and did not before, and the other way round."""
     was, gone = dict(scene.reads(old)), operand_words(old, scene) if len(old.inputs) > 1 else {}
     now = {t for t, _ in scene.reads(node)}
-    for edge in reversed(found):
+    for edge in reversed(edges):
         if edge.target is not node:
             break
         if edge.tensor is not None and edge.tensor not in was:
@@ -108,7 +108,7 @@ def _compare(found: list[Edge], node: Node, old: Node, scene: Scene) -> None:
         if t not in now and t.node in scene.column:
             edge = _edge(t, node, residual, scene)
             edge.status, edge.operand = "removed", gone.get(t, "")
-            found.append(edge)
+            edges.append(edge)
 
 
 def _edge(t: Tensor, node: Node, residual: bool, scene: Scene) -> Edge:
@@ -169,8 +169,8 @@ def _output_tag(t: Tensor, region: Region) -> str:
     if region.open:
         return "out"
     outputs = boundary_of(region).outputs
-    found = [i for i, x in enumerate(outputs) if x is t]
-    return f"out {found[0]}" if found else "undeclared out"
+    places = [i for i, x in enumerate(outputs) if x is t]
+    return f"out {places[0]}" if places else "undeclared out"
 
 
 def _input_tag(t: Tensor, region: Region) -> tuple[str, str]:
@@ -179,7 +179,7 @@ def _input_tag(t: Tensor, region: Region) -> tuple[str, str]:
     kind = "capture" if variable and region.pinned_inputs is None else "input"
     if region.open:
         return kind, "in"
-    found = [i for i, x in enumerate(boundary_of(region).inputs) if x is t]
-    if not found:
+    places = [i for i, x in enumerate(boundary_of(region).inputs) if x is t]
+    if not places:
         return "capture", "capture"
-    return kind, f"in {found[0]}" if kind == "input" else f"in {found[0]} (capture)"
+    return kind, f"in {places[0]}" if kind == "input" else f"in {places[0]} (capture)"

@@ -52,8 +52,8 @@ def for_mermaid(text: str, limit: int = NAME_LIMIT) -> str:
 
     A backslash before an n would break the line there, so something without width is between.
     """
-    found = _in_mermaid.sub(lambda m: _reference(m, "#"), shortened(text, limit))
-    return found.replace("#92;n", "#92;#8203;n")
+    escaped = _in_mermaid.sub(lambda m: _reference(m, "#"), shortened(text, limit))
+    return escaped.replace("#92;n", "#92;#8203;n")
 
 
 def for_page(value: Any) -> str:
@@ -66,9 +66,9 @@ def for_page(value: Any) -> str:
 
 def _dot(match: re.Match[str]) -> str:
     c = match[0]
-    found = _DOT.get(c)
-    if found is not None:
-        return found
+    escape = _DOT.get(c)
+    if escape is not None:
+        return escape
     return f"&#{ord(c)};" if c.isalnum() else "\\" + spelled(c)
 
 

@@ -68,28 +68,28 @@ def made_by_passes(
     for name, program in passes:
         for node in program.nodes:
             first.setdefault((node.name, node.type), name)
-    found: dict[str, set[int]] = {}
+    rows_of: dict[str, set[int]] = {}
     for view, frame in zip(views, frames, strict=True):
         for row, node in zip(frame["nodes"], view.nodes, strict=True):
             if node in made_by:
-                found.setdefault(made_by[node], set()).add(row)
+                rows_of.setdefault(made_by[node], set()).add(row)
             elif node.graph is None and node not in view.failed and node not in view.bodies:
                 maker = first.get((node.name, node.type), "")
                 if maker is not None:
-                    found.setdefault(maker, set()).add(row)
-    return {visible(name): sorted(rows) for name, rows in found.items()}
+                    rows_of.setdefault(maker, set()).add(row)
+    return {visible(name): sorted(rows) for name, rows in rows_of.items()}
 
 
 def by_rule(
     views: Sequence[View], frames: Sequence[Frame], rules: Mapping[Node, str]
 ) -> dict[str, list[int]]:
     """Words of a rewrite rule -> the rows of the nodes it made."""
-    found: dict[str, set[int]] = {}
+    rows_of: dict[str, set[int]] = {}
     for view, frame in zip(views, frames, strict=True):
         for row, node in zip(frame["nodes"], view.nodes, strict=True):
             if node in rules:
-                found.setdefault(visible(rules[node]), set()).add(row)
-    return {words: sorted(rows) for words, rows in found.items()}
+                rows_of.setdefault(visible(rules[node]), set()).add(row)
+    return {words: sorted(rows) for words, rows in rows_of.items()}
 
 
 def keyed(name: str, numbers: Numbers, views: Sequence[View]) -> Mapping[Any, Any]:
@@ -107,8 +107,8 @@ def keyed(name: str, numbers: Numbers, views: Sequence[View]) -> Mapping[Any, An
     known: dict[str, Node | Tensor] = {}
     for view in views:
         known = {**by_name(view.nodes), **known}
-    found = {known.get(k, k) if isinstance(k, str) else k: v for k, v in numbers.items()}
-    left = {k: v for k, v in found.items() if not isinstance(k, str)}
+    items = {known.get(k, k) if isinstance(k, str) else k: v for k, v in numbers.items()}
+    left = {k: v for k, v in items.items() if not isinstance(k, str)}
     if not left:
         raise ValueError(
             f"overlay {name!r} has numbers for {len(names)} names, and none is of a tensor or node "

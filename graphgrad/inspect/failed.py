@@ -63,14 +63,14 @@ def failure_of(failed: Any, nodes: Iterable[Node]) -> Failure:
 
 def _named(item: Any, shown: set[Node]) -> Node:
     if isinstance(item, str):
-        found = next((n for n in shown if item in (n.name, *(t.name for t in n.outputs))), None)
+        node = next((n for n in shown if item in (n.name, *(t.name for t in n.outputs))), None)
     elif isinstance(item, Tensor | Node):
-        found = item.node if isinstance(item, Tensor) else item
+        node = item.node if isinstance(item, Tensor) else item
     else:
         raise TypeError(f"failed= takes nodes, tensors, names and exceptions, got {item!r}")
-    if found is None or found not in shown:
+    if node is None or node not in shown:
         raise GraphError(f"{item!r} is to be shown as failed, but is not in the picture")
-    return found
+    return node
 
 
 def _reason(error: BaseException) -> str:
@@ -80,14 +80,14 @@ def _reason(error: BaseException) -> str:
 
 def _raised_at(error: BaseException) -> Position | None:
     """The innermost line of the user's on the way to where an error was raised."""
-    found: Position | None = None
+    position: Position | None = None
     step = error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
         if not is_library(code.co_filename):
-            found = code, step.tb_lasti
+            position = code, step.tb_lasti
         step = step.tb_next
-    return found
+    return position
 
 
 def _unbuilt(op: Op, inputs: tuple[Tensor, ...], place: int, position: Position | None) -> Node:

@@ -24,10 +24,10 @@ def flops_of(node: Node, length: Length) -> int | None:
         if node.op.bodies:
             stack += [inner for body in node.op.bodies for inner in body.nodes]
             continue
-        found = _flops(node, _some) and _flops(node, length)
-        if found is None:
+        flops = _flops(node, _some) and _flops(node, length)
+        if flops is None:
             return None
-        total += found
+        total += flops
     return round(total)
 
 

@@ -57,8 +57,8 @@ def _written(term: Term) -> _Math:
         return _infix(term.type, *operands)
     if len(operands) == 3 and term.type == "Where":
         return _choice(*operands)
-    if len(operands) == 1 and (found := _of_one(term.type, operands[0])):
-        return found
+    if len(operands) == 1 and (unary := _of_one(term.type, operands[0])):
+        return unary
     return _function(term, operands)
 
 
@@ -131,10 +131,10 @@ _DECIMAL = re.compile(r"(-?)(\d+)(?:\.0|(\.\d+))?(?:e([+-]?)0*(\d+))?")
 
 def _number(text: str) -> _Math:
     """2.0 as 2, and 1e-05 as ten to a power."""
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         return _Math(["mtext", visible(text)])
-    negative, whole, rest, sign, exponent = found.groups("")
+    negative, whole, rest, sign, exponent = match.groups("")
     value: Element = ["mn", whole + rest]
     if exponent:
         power = _row(_mo(_SIGNS["-"]), ["mn", exponent]) if sign == "-" else ["mn", exponent]

@@ -92,7 +92,7 @@ def _leaving(
     """
     calls = {node: call for call, nodes in inside.items() for node in nodes}
     results = set(view.results)
-    found: dict[RuleCall, dict[Tensor, None]] = {call: {} for call in inside}
+    leaving: dict[RuleCall, dict[Tensor, None]] = {call: {} for call in inside}
     read: set[Tensor] = set()
     for reader in view.nodes:
         for t, _ in view.reads(reader):
@@ -102,12 +102,12 @@ def _leaving(
             read.add(t)
             higher = reader.origin is not None and view.column[reader] > view.column[t.node]
             if calls.get(reader) is not call and not higher:
-                found[call][t] = None
+                leaving[call][t] = None
     for node, call in calls.items():
-        found[call].update((t, None) for t in node.outputs if t in results or t not in read)
+        leaving[call].update((t, None) for t in node.outputs if t in results or t not in read)
     return {
         call: {t: None for t in tensors if kind_of(t.node) != "constant"}
-        for call, tensors in found.items()
+        for call, tensors in leaving.items()
     }
 
 

@@ -199,11 +199,11 @@ def _page(title: str, model: dict[str, Any]) -> str:
         "script": script,
     }
     pieces = _part("page.html").split("{{")
-    found = [pieces[0]]
+    filled = [pieces[0]]
     for piece in pieces[1:]:
         name, _, rest = piece.partition("}}")
-        found += [fields[name], rest]
-    return "".join(found)
+        filled += [fields[name], rest]
+    return "".join(filled)
 
 
 def _policy(style: str, *scripts: str) -> str:

@@ -65,8 +65,8 @@ class Labels:
 
     def status(self, item: PictureItem) -> str:
         """What a comparison says of an item: of a box, that of its nodes if they agree."""
-        found = {self.view.status.get(n, "") for n in self.nodes(item)}
-        return found.pop() if len(found) == 1 else "changed"
+        statuses = {self.view.status.get(n, "") for n in self.nodes(item)}
+        return statuses.pop() if len(statuses) == 1 else "changed"
 
     def tooltip(self, item: PictureItem) -> list[str]:
         """Everything about an item."""

@@ -65,19 +65,19 @@ class Matches:
 def matched(old: Sequence[Node], new: Sequence[Node]) -> dict[Node, Node]:
     """New node -> the same node among the old ones. Each old node is there once at most."""
     there = set(old)
-    found = {n: n for n in new if n in there}
-    _match(old, new, _given_names, found)
+    pairs = {n: n for n in new if n in there}
+    _match(old, new, _given_names, pairs)
     if any(n.graph is None for n in (*old, *new)):
-        _match(old, new, _kept_names, found)
-    _match(old, new, _positions, found)
-    _match(old, new, _readings(_built), found)
+        _match(old, new, _kept_names, pairs)
+    _match(old, new, _positions, pairs)
+    _match(old, new, _readings(_built), pairs)
     order = 0  # once for each order of derivatives, equal nodes first, then equal ops
-    while order < len(found):
-        order = len(found)
-        _match(old, new, _readings(_derivations), found)
-        _match(old, new, _equal_derivations, found)
-        _match(old, new, _derivations, found)
-    return found
+    while order < len(pairs):
+        order = len(pairs)
+        _match(old, new, _readings(_derivations), pairs)
+        _match(old, new, _equal_derivations, pairs)
+        _match(old, new, _derivations, pairs)
+    return pairs
 
 
 def mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
@@ -85,12 +85,12 @@ def mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
 
     pairs: new node -> old node.
     """
-    found: dict[Owner, Owner] = {}
+    twins: dict[Owner, Owner] = {}
     taken: set[Owner] = set()
 
     def match(a: Owner, b: Owner) -> None:
-        if a not in found and b not in taken:
-            found[a] = b
+        if a not in twins and b not in taken:
+            twins[a] = b
             taken.add(b)
 
     for new, old in pairs.items():
@@ -99,25 +99,25 @@ def mark_twins(pairs: Mapping[Node, Node]) -> dict[Owner, Owner]:
         for a, b in zip(reversed(enclosing(old.region)), reversed(enclosing(new.region))):
             if a.name == b.name:
                 match(a, b)
-    return {a: b for a, b in found.items() if a is not b}
+    return {a: b for a, b in twins.items() if a is not b}
 
 
 Keys = Callable[[Sequence[Node], Mapping[Node, Node]], Iterator[Any]]
 """keys(nodes, new node of each old one that has one): a key for each node; None: no match."""
 
 
-def _match(old: Sequence[Node], new: Sequence[Node], keys: Keys, found: dict[Node, Node]) -> bool:
+def _match(old: Sequence[Node], new: Sequence[Node], keys: Keys, pairs: dict[Node, Node]) -> bool:
     """Match what is left by keys: the k-th of the one side with the k-th of the other."""
-    new_of = {a: b for b, a in found.items()}
+    new_of = {a: b for b, a in pairs.items()}
     left: dict[Any, deque[Node]] = {}
     for node, key in zip(old, keys(old, new_of), strict=True):
         if key is not None and node not in new_of:
             left.setdefault(key, deque()).append(node)
-    before = len(found)
-    for node, key in zip(new, keys(new, {b: b for b in found}), strict=True):
-        if key is not None and node not in found and left.get(key):
-            found[node] = left[key].popleft()
-    return len(found) > before
+    before = len(pairs)
+    for node, key in zip(new, keys(new, {b: b for b in pairs}), strict=True):
+        if key is not None and node not in pairs and left.get(key):
+            pairs[node] = left[key].popleft()
+    return len(pairs) > before
 
 
 def _given_names(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:

@@ -48,11 +48,11 @@ def pairs_of(scene: Scene, height: dict[Node, int]) -> dict[Node, list[Node]]:
     """Beside a forward node: its gradients of the same height, of these the last ones."""
     mirrored = [n for n in scene.nodes if scene.column[n] == 1]
     read = {(t.node, height[n]) for n in mirrored for t, _ in scene.reads(n)}
-    found: dict[Node, list[Node]] = {}
+    pairs: dict[Node, list[Node]] = {}
     for node in mirrored:
         site = scene.site(node)
         if not isinstance(site, Node) or scene.column.get(site) != 0:
             continue
         if height[node] == height[site] and (node, height[node]) not in read:
-            found.setdefault(site, []).append(node)
-    return found
+            pairs.setdefault(site, []).append(node)
+    return pairs

@@ -63,7 +63,7 @@ def model_of(
     matches = Matches([view for _, view in views])
     tables = _Tables(
         {n: text for _, view in views for n, text in view.stands_for().items()},
-        {call: found for _, view in reversed(views) for call, found in formulas_of(view).items()},
+        {call: lines for _, view in reversed(views) for call, lines in formulas_of(view).items()},
     )
     frames = [_frame(name, view, tables, matches) for name, view in views]
     shown = [_overlay(name, numbers, matches) for name, numbers in overlays.items()]
@@ -395,10 +395,10 @@ def _overlay(name: str, numbers: Mapping[Any, Any], matches: Matches) -> dict[st
     rows = []
     for key, value in numbers.items():
         node = key.node if isinstance(key, Tensor) else key
-        found = elsewhere.get(node, node)
-        if found in matches.key:
+        counterpart = elsewhere.get(node, node)
+        if counterpart in matches.key:
             out = key.index if isinstance(key, Tensor) else -1
-            rows.append((matches.key[found], out, _number(value, name, node)))
+            rows.append((matches.key[counterpart], out, _number(value, name, node)))
     if not rows:
         raise ValueError(
             f"overlay {name!r} has {len(numbers)} numbers, and none is of a node that is shown"

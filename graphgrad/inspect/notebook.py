@@ -44,10 +44,10 @@ def picture(shown: Any) -> bytes | None:
         if not 0 < count <= NODE_LIMIT or not can_render():
             return None
         collapse = "auto" if count <= PICTURE_LIMIT else "all"
-        found = render(shown, timeout=SECONDS, collapse=collapse)
+        svg = render(shown, timeout=SECONDS, collapse=collapse)
     except Exception:  # a look at the last value of a cell must never be an error
         return None
-    return found if len(found) <= SIZE_LIMIT else None
+    return svg if len(svg) <= SIZE_LIMIT else None
 
 
 def to_html(shown: Any) -> str:
@@ -95,10 +95,10 @@ def _text_of(shown: Any, make: Callable[[Any], object]) -> str:
 Kinds = Container[str] | None
 
 
-def _wanted(found: dict[str, str], include: Kinds, exclude: Kinds) -> dict[str, str]:
+def _wanted(texts: dict[str, str], include: Kinds, exclude: Kinds) -> dict[str, str]:
     return {
         kind: text
-        for kind, text in found.items()
+        for kind, text in texts.items()
         if (include is None or kind in include) and (exclude is None or kind not in exclude)
     }
 
@@ -110,15 +110,15 @@ def show_as_graph(cls: type) -> None:
         return to_html(self)
 
     def svg(self: Any) -> str | None:
-        found = picture(self)
-        return None if found is None else found.decode("utf-8", "replace")
+        rendered = picture(self)
+        return None if rendered is None else rendered.decode("utf-8", "replace")
 
     def bundle(self: Any, include: Kinds = None, exclude: Kinds = None) -> dict[str, str]:
         drawn = picture(self)  # once for all of them
-        found = {"text/plain": _short(self), "text/html": _html(self, drawn)}
+        rendered = {"text/plain": _short(self), "text/html": _html(self, drawn)}
         if drawn is not None:
-            found["image/svg+xml"] = drawn.decode("utf-8", "replace")
-        return _wanted(found, include, exclude)
+            rendered["image/svg+xml"] = drawn.decode("utf-8", "replace")
+        return _wanted(rendered, include, exclude)
 
     _put(cls, _repr_html_=html, _repr_svg_=svg, _repr_mimebundle_=bundle)
 
@@ -137,8 +137,8 @@ def show_as_text(cls: type) -> None:
         return f'<pre style="{_PRE}">{for_html(text(self), TEXT_LIMIT)}</pre>'
 
     def bundle(self: Any, include: Kinds = None, exclude: Kinds = None) -> dict[str, str]:
-        found = {"text/plain": text(self), "text/html": html(self)}
-        return _wanted(found, include, exclude)
+        texts = {"text/plain": text(self), "text/html": html(self)}
+        return _wanted(texts, include, exclude)
 
     _put(cls, _repr_html_=html, _repr_mimebundle_=bundle)
 

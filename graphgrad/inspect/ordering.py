@@ -29,8 +29,8 @@ def _below_each_other(items: Sequence[PictureItem]) -> Iterator[Ordered]:
     for item in items:
         if item.box is not None and item.box.column > 1 and item.box.kind == "scope":
             beside.setdefault(item.inside, []).append(item)
-    for found in beside.values():
-        yield from pairwise(sorted(found, key=_level))
+    for group in beside.values():
+        yield from pairwise(sorted(group, key=_level))
 
 
 class _Ordering:
@@ -59,8 +59,8 @@ class _Ordering:
             if item.inside.column == 1 and item not in read:
                 for box in item.inside.around():
                     self.alone.setdefault(box, []).append(item)
-        for found in (*self.comes_in.values(), *self.alone.values()):
-            found.sort(key=_level)
+        for group in (*self.comes_in.values(), *self.alone.values()):
+            group.sort(key=_level)
 
     def found(self) -> list[Ordered]:
         return [pair for item in self.free for pair in self._of(item)]

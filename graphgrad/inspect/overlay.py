@@ -119,26 +119,26 @@ class Overlay:
             place = node.scope, node.index
             if node.inputs or place not in places:
                 places[place] = node
-        found: dict[Node, float] = {}
+        times: dict[Node, float] = {}
         for step in profile.steps:
             for ran in step.nodes:
                 site = places.get((ran.scope, ran.index))
                 if site is not None:
-                    found[site] = found.get(site, 0.0) + 1e6 * step.seconds / len(step.nodes)
-        return cls(found, title, combine="sum")
+                    times[site] = times.get(site, 0.0) + 1e6 * step.seconds / len(step.nodes)
+        return cls(times, title, combine="sum")
 
     def on(self, nodes: Iterable[Node]) -> Overlay:
         """The same with the nodes that are shown in the place of their names."""
         if not self.named:
             return self
         known = by_name(nodes)
-        found = copy(self)
-        found.values, found.named = dict(self.values), {}
+        overlay = copy(self)
+        overlay.values, overlay.named = dict(self.values), {}
         for name, number in self.named.items():
             if name in known:
                 key = known[name]
-                found._put(key.node if isinstance(key, Tensor) else key, number)
-        return found
+                overlay._put(key.node if isinstance(key, Tensor) else key, number)
+        return overlay
 
     def _put(self, node: Node, number: float) -> None:
         known = self.values.get(node)
@@ -149,12 +149,12 @@ class Overlay:
 
     def of(self, nodes: Iterable[Node]) -> float | None:
         """The number of a box with these nodes; None where none has one."""
-        found = [self.values[n] for n in nodes if n in self.values]
-        if not found:
+        numbers = [self.values[n] for n in nodes if n in self.values]
+        if not numbers:
             return None
         if self.combine == "sum":
-            return math.fsum(found) if all(map(math.isfinite, found)) else _largest(found)
-        return _largest(found)
+            return math.fsum(numbers) if all(map(math.isfinite, numbers)) else _largest(numbers)
+        return _largest(numbers)
 
     def colour(self, value: float) -> str:
         """The fill colour of a number; white for NaN and infinities, which are hatched instead."""
@@ -227,12 +227,12 @@ def overlay_of(values: Values, nodes: Iterable[Node]) -> Overlay | None:
 
 def by_name(nodes: Iterable[Node]) -> dict[str, Node | Tensor]:
     """Names of nodes and of their tensors; the first of several with one name."""
-    found: dict[str, Node | Tensor] = {}
+    named: dict[str, Node | Tensor] = {}
     for node in nodes:
-        found.setdefault(node.name, node)
+        named.setdefault(node.name, node)
         for t in node.outputs:
-            found.setdefault(t.name, t)
-    return found
+            named.setdefault(t.name, t)
+    return named
 
 
 def _luminance(colour: Colour) -> float:

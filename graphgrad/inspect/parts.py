@@ -76,16 +76,16 @@ class _Places:
 
     def size(self, box: Box) -> int:
         """How many places a part of a box has, if there are to be at most about ten."""
-        found = self._within(box)
-        size: int = 10 ** (len(str(max(found) - min(found))) - 1)
+        places = self._within(box)
+        size: int = 10 ** (len(str(max(places) - min(places))) - 1)
         return size
 
     def runs(self, box: Box, size: int) -> dict[int, list[Node | Box]]:
         """Number of a run of so many places -> what of the box stands in it."""
-        found: dict[int, list[Node | Box]] = {}
+        runs: dict[int, list[Node | Box]] = {}
         for thing in _things(box):
-            found.setdefault(self._of[thing] // size, []).append(thing)
-        return found
+            runs.setdefault(self._of[thing] // size, []).append(thing)
+        return runs
 
     def title(self, things: Sequence[Node | Box]) -> str:
         """`layer1 ... layer99`."""

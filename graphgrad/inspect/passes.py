@@ -45,14 +45,14 @@ class PassRecord:
 
     def _behind(self, nodes: list[Node]) -> list[Node]:
         """The nodes and what they read, as far as nobody asked before."""
-        found: list[Node] = []
+        behind: list[Node] = []
         while nodes:
             node = nodes.pop()
             if node not in self._seen:
                 self._seen.add(node)
-                found.append(node)
+                behind.append(node)
                 nodes += [t.node for t in node.inputs]
-        return found
+        return behind
 
     def diff(self, name: str) -> Difference:
         """What a pass did to the program that the pass before it left; KeyError for another name.

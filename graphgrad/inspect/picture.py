@@ -75,13 +75,13 @@ class Picture:
                     self.inside[box] = []
 
     def _boxes_with_items(self) -> set[Box]:
-        found: set[Box] = set()
+        boxes: set[Box] = set()
         for item in self.items:
             for box in item.inside.around():
-                if box in found:
+                if box in boxes:
                     break
-                found.add(box)
-        return found
+                boxes.add(box)
+        return boxes
 
     def _shared_constants(self) -> set[Node]:
         """The constants that are drawn where they are read."""
@@ -144,7 +144,7 @@ class Picture:
 
     def _linked(self) -> list[Link]:
         merged: dict[object, Link] = {}
-        found: list[Link] = []
+        links: list[Link] = []
         edges = self.view.edges
         if not self.view.saved:
             edges = [e for e in edges if e.kind not in ("saved", "residual")]
@@ -160,16 +160,16 @@ class Picture:
             if source is None or source is target:
                 continue
             if source.box is None and target.box is None:
-                found.append(Link(source, target, edge))
+                links.append(Link(source, target, edge))
                 continue
             key = (source, target, edge.kind, edge.owner, edge.status)
             link = merged.get(key)
             if link is None:
                 link = merged[key] = Link(source, target, edge)
-                found.append(link)
+                links.append(link)
             else:
                 link.edges.append(edge)
-        return found
+        return links
 
     def _find_hubs(self, edges: Sequence[Edge]) -> None:
         """The inputs and variables that more than a few items read."""
@@ -190,15 +190,15 @@ class Picture:
         from a hub, a constant in it, or the parameter of an update.
         """
         node = edge.source
-        found = self._of_node.get(node)
-        if found is not None and found is not target:
-            if found.readers and target.box is None:
+        item = self._of_node.get(node)
+        if item is not None and item is not target:
+            if item.readers and target.box is None:
                 return self._copy(node, target.inside, target)
-            if found.readers or _is_own_parameter(node, target):
+            if item.readers or _is_own_parameter(node, target):
                 target.reads[node] = None
                 return None
-        if found is not None:
-            return found
+        if item is not None:
+            return item
         if edge.owner is None:
             return None if target.box is not None else self._copy(node, target.inside, target)
         closed = self._closed[self.view.box[node]]  # it is of another box, and that is meant
@@ -230,7 +230,7 @@ class Picture:
 
     def pairs(self) -> list[list[PictureItem]]:
         """Items that stand side by side, from left to right."""
-        found: dict[PictureItem, list[PictureItem]] = {}
+        groups: dict[PictureItem, list[PictureItem]] = {}
         for node, beside in self.view.pairs.items():
             left = self._of_node.get(node)
             for other in beside:
@@ -238,12 +238,12 @@ class Picture:
                 if left is None or right is None:  # constants stand beside what reads them
                     continue
                 if left.level == right.level and left.box is None and right.box is None:
-                    found.setdefault(left, [left]).append(right)
+                    groups.setdefault(left, [left]).append(right)
         for box, twin in self.view.mirror.items():
             left_item, right_item = self._of_box.get(twin), self._of_box.get(box)
             if left_item is not None and right_item is not None:
-                found.setdefault(left_item, [left_item]).append(right_item)
-        return list(found.values())
+                groups.setdefault(left_item, [left_item]).append(right_item)
+        return list(groups.values())
 
     def ordering(self) -> list[tuple[PictureItem, PictureItem]]:
         """Items of which the first is to stand above the second although nothing joins them."""

@@ -143,15 +143,15 @@ class Profile:
 
     def by(self, key: Callable[[Node], str]) -> list[Share]:
         """Nodes with the same key together, those that take longest first."""
-        found: dict[str, Share] = {}
+        shares: dict[str, Share] = {}
         for step in self.steps:
             parts = len(step.nodes)
             for node in step.nodes:
                 name = key(node)
-                _, nodes, seconds, moved = found.get(name, Share(name, 0, 0.0, 0.0))
+                _, nodes, seconds, moved = shares.get(name, Share(name, 0, 0.0, 0.0))
                 seconds, moved = seconds + step.seconds / parts, moved + step.bytes / parts
-                found[name] = Share(name, nodes + 1, seconds, moved)
-        return sorted(found.values(), key=lambda share: -share.seconds)
+                shares[name] = Share(name, nodes + 1, seconds, moved)
+        return sorted(shares.values(), key=lambda share: -share.seconds)
 
     def by_op(self) -> list[Share]:
         """By op type."""
@@ -230,8 +230,8 @@ NO_RULE = "(none)"
 
 
 def _working(node: Node) -> Sequence[Node]:
-    found = [n for n in nodes_within(node) if n.inputs and not n.op.view]
-    return found or (node,)
+    working = [n for n in nodes_within(node) if n.inputs and not n.op.view]
+    return working or (node,)
 
 
 def region_of(node: Node) -> str:
@@ -252,18 +252,18 @@ def _directions(program: Program) -> dict[str, str]:
 
     What the user built from gradients, such as the update of a parameter, is neither.
     """
-    found: dict[str, str] = {}
+    directions: dict[str, str] = {}
     after: set[Tensor] = set()
     for node in program.nodes:
         order = _order(node)
         if order or not after.isdisjoint(node.inputs):
             after.update(node.outputs)
         if order:
-            found[node.name] = "backward" if order == 1 else f"backward, order {order}"
+            directions[node.name] = "backward" if order == 1 else f"backward, order {order}"
         else:
             derived = node.outputs and node.outputs[0] in after
-            found[node.name] = "built from gradients" if derived else "forward"
-    return found
+            directions[node.name] = "built from gradients" if derived else "forward"
+    return directions
 
 
 def _order(node: Node) -> int:

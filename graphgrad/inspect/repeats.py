@@ -67,7 +67,7 @@ def _runs(boxes: Sequence[Box], alike: dict[Box, int]) -> Iterator[tuple[list[Bo
     while start < len(scopes):
         period, end = max(
             ((p, _end(scopes, start, p, alike)) for p in range(1, LONGEST + 1)),
-            key=lambda found: (found[1] - start >= LEAST * found[0], found[1], -found[0]),
+            key=lambda run: (run[1] - start >= LEAST * run[0], run[1], -run[0]),
         )
         if end - start >= LEAST * period:
             yield scopes[start:end], period
@@ -94,9 +94,9 @@ def _follows(before: str, after: str) -> bool:
 def _signatures(boxes: Sequence[Box]) -> dict[Box, int]:
     """Box -> a number, the same where ops and boxes inside are of the same kinds in one order."""
     numbers: dict[object, int] = {}
-    found: dict[Box, int] = {}
+    signatures: dict[Box, int] = {}
     for box in reversed(boxes):
         ops = tuple(n.type for n in box.nodes)
-        key = box.kind, ops, tuple(found[inner] for inner in box.boxes)
-        found[box] = numbers.setdefault(key, len(numbers))
-    return found
+        key = box.kind, ops, tuple(signatures[inner] for inner in box.boxes)
+        signatures[box] = numbers.setdefault(key, len(numbers))
+    return signatures

@@ -94,9 +94,9 @@ class Scene:
         self._in_place, self.nexts, self._rows = unfolded.reads, unfolded.nexts, unfolded.rows
         failure = failure_of(options.get("failed"), nodes)
         self.failed, self.reason = failure.nodes, failure.reason
-        found = [n for n in (*nodes, *failure.built) if type(n.op) is not Residual]
-        self.nodes = _without(found, options.get("hide", ()))
-        self.hidden = len(found) - len(self.nodes)
+        present = [n for n in (*nodes, *failure.built) if type(n.op) is not Residual]
+        self.nodes = _without(present, options.get("hide", ()))
+        self.hidden = len(present) - len(self.nodes)
         self.column = columns_of(self.nodes, self.reads)
         self._paths = Paths(subject.marks)
         self.path = {n: self._around(n) for n in self.nodes}
@@ -115,10 +115,10 @@ class Scene:
         """The tensors a node reads, each once, and whether only as a residual."""
         known = self._reads.get(node)
         if known is None:
-            found: dict[Tensor, bool] = {}
+            tensors: dict[Tensor, bool] = {}
             for read, t in zip(self.inputs(node), self.operands(node), strict=True):
-                found[t] = found.get(t, True) and type(read.node.op) is Residual
-            known = self._reads[node] = list(found.items())
+                tensors[t] = tensors.get(t, True) and type(read.node.op) is Residual
+            known = self._reads[node] = list(tensors.items())
         return known
 
     def operands(self, node: Node) -> list[Tensor]:
@@ -179,7 +179,7 @@ class Scene:
     def calls(self) -> list[RuleCall]:
         """The rule calls that built something, in order."""
         new = unseen(self.path[n] for n in self.nodes)
-        return list(dict.fromkeys(m for found in new for m in found if isinstance(m, RuleCall)))
+        return list(dict.fromkeys(m for marks in new for m in marks if isinstance(m, RuleCall)))
 
     @property
     def present(self) -> list[Node]:
@@ -197,12 +197,12 @@ class Scene:
 
     def derived(self) -> dict[Node | Region, list[Node]]:
         """Provenance backwards: node or region -> the nodes shown that are derived from it."""
-        found: dict[Node | Region, list[Node]] = {}
+        derived: dict[Node | Region, list[Node]] = {}
         for node in self.nodes:
             site = self.site(node)
             if site is not None and node not in self.bypassed:
-                found.setdefault(site, []).append(node)
-        return found
+                derived.setdefault(site, []).append(node)
+        return derived
 
     def _marks(self) -> dict[Node, Path]:
         """The paths, with a default gradient as something around its nodes."""
@@ -217,16 +217,16 @@ class Scene:
 
         Rules share them: the call that was the first to want one need not be shown.
         """
-        found: dict[Node, Node] = {}
+        readers: dict[Node, Node] = {}
         for node in self.nodes:
             for t, _ in self.reads(node):
                 constant = t.node
                 if is_private(constant) and constant in self.column:
-                    found.setdefault(constant, node)
-        for constant, reader in found.items():
+                    readers.setdefault(constant, node)
+        for constant, reader in readers.items():
             for of in (self.column, self.path, self.scope):
                 of[constant] = of[reader]  # type: ignore[assignment]
-        return found
+        return readers
 
     def _around(self, node: Node, bodies: bool = False) -> Path:
         """The regions and rule calls around a node, and what runs it; if asked for, the bodies."""
@@ -235,10 +235,10 @@ class Scene:
         while (body := self.bodies.get(node)) is not None:
             inner.append((paths.of(node), body))
             node = body.site
-        found = paths.of(node)
+        around = paths.of(node)
         for path, body in reversed(inner):
-            found = paths.within(path, paths.put(body, found) if bodies else found)
-        return found
+            around = paths.within(path, paths.put(body, around) if bodies else around)
+        return around
 
     def _add_bypassed(self, defaults: Sequence[Bypassed]) -> None:
         """Put the nodes of default gradients into boxes beside those of the rules."""

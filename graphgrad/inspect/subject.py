@@ -105,14 +105,14 @@ def _of_program(program: Program) -> Subject:
 def _around_region(region: Region) -> list[Node]:
     """The nodes inside, what they read, what reads them, and what the region's rules built."""
     inside = _inside(region)
-    found = set(inside)
+    around = set(inside)
     for node in region.graph.nodes:
         calls = isinstance(node.origin, RuleCall) and node.origin.site is region
         reads = any(t.node in inside for t in node.inputs)
         if calls or reads:
-            found.add(node)
-    read = {t.node for node in found for t in node.inputs}
-    return sorted(found | read, key=_index)
+            around.add(node)
+    read = {t.node for node in around for t in node.inputs}
+    return sorted(around | read, key=_index)
 
 
 def _inside(region: Region) -> set[Node]:
@@ -123,12 +123,12 @@ def _inside(region: Region) -> set[Node]:
 
 def _around_node(node: Node) -> list[Node]:
     """A node, what it reads, what reads it, and its gradient."""
-    found = {node, *(t.node for t in node.inputs)}
+    around = {node, *(t.node for t in node.inputs)}
     for other in node.graph.nodes if node.graph is not None else ():
         if any(t.node is node for t in other.inputs) or _derives(other, node):
-            found.add(other)
-    behind = {t.node for n in found if type(n.op) is Residual for t in n.inputs}
-    return sorted(found | behind, key=_index)
+            around.add(other)
+    behind = {t.node for n in around if type(n.op) is Residual for t in n.inputs}
+    return sorted(around | behind, key=_index)
 
 
 def _derives(other: Node, node: Node) -> bool:

@@ -83,10 +83,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain dicts."""
-        found: dict[str, Any] = {"title": self.title, "total": self.total.to_dict()}
+        tables: dict[str, Any] = {"title": self.title, "total": self.total.to_dict()}
         for name, table in self._tables():
-            found[name] = {key: count.to_dict() for key, count in table.items()}
-        return found | {"unknown": list(self.unknown)}
+            tables[name] = {key: count.to_dict() for key, count in table.items()}
+        return tables | {"unknown": list(self.unknown)}
 
     def _tables(self) -> Iterator[tuple[str, dict[str, Count]]]:
         for name in ("columns", "ops", "scopes", "regions", "rules"):
@@ -137,33 +137,33 @@ def summary(shown: Any, lengths: Mapping[str | None, int] | None = None) -> Summ
     """
     view = view_of(shown, collapse="none", bodies=False)
     known = dict(lengths or {})
-    found = Summary(view.title)
+    totals = Summary(view.title)
     unknown: dict[str, None] = {}
     for node in view.present:
         count, is_known = _count(node, known)
         if not is_known:
             unknown[node.type] = None
-        for counts, key in _places(view, node, found):
+        for counts, key in _places(view, node, totals):
             counts.setdefault(key, Count()).add(count)
-        found.total.add(count)
-    by_cost = sorted(found.ops.items(), key=lambda item: (-item[1].flops, -item[1].nodes, item[0]))
-    found.ops = dict(by_cost)
-    found.scopes = dict(sorted(found.scopes.items()))
-    found.unknown = tuple(unknown)
-    return found
+        totals.total.add(count)
+    by_cost = sorted(totals.ops.items(), key=lambda item: (-item[1].flops, -item[1].nodes, item[0]))
+    totals.ops = dict(by_cost)
+    totals.scopes = dict(sorted(totals.scopes.items()))
+    totals.unknown = tuple(unknown)
+    return totals
 
 
-def _places(view: View, node: Node, found: Summary) -> Iterator[tuple[dict[str, Count], str]]:
-    yield found.columns, column_title(view.column[node])
-    yield found.ops, node.type
+def _places(view: View, node: Node, totals: Summary) -> Iterator[tuple[dict[str, Count], str]]:
+    yield totals.columns, column_title(view.column[node])
+    yield totals.ops, node.type
     parts = view.scope[node]
     for k in range(len(parts)):
-        yield found.scopes, "/".join(parts[: k + 1])
+        yield totals.scopes, "/".join(parts[: k + 1])
     for mark in view.path[node]:
         if isinstance(mark, Region):
-            yield found.regions, region_title(mark)
+            yield totals.regions, region_title(mark)
         elif isinstance(mark, RuleCall):
-            yield found.rules, call_title(mark)
+            yield totals.rules, call_title(mark)
 
 
 def _count(node: Node, lengths: Mapping[Any, int]) -> tuple[Count, bool]:

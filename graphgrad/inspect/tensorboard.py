@@ -148,25 +148,25 @@ class _GraphDef:
         made.attr[_clean(name)].s = visible(shortened(text, _TEXT_LIMIT)).encode()
 
     def _prefix(self, box: Box) -> str:
-        found = self.prefixes.get(box)
-        if found is None:
+        prefix = self.prefixes.get(box)
+        if prefix is None:
             around: list[Box] = []
             at: Box | None = box
             while at is not None and at not in self.prefixes:
                 around.append(at)
                 at = at.parent
-            found = "" if at is None else self.prefixes[at]
+            prefix = "" if at is None else self.prefixes[at]
             for inner in reversed(around):
-                found = self.prefixes[inner] = f"{found}{_clean(_box_name(inner))}/"
-        return found
+                prefix = self.prefixes[inner] = f"{prefix}{_clean(_box_name(inner))}/"
+        return prefix
 
     def _unique(self, name: str) -> str:
-        found = name
-        while found in self.taken:
+        unique = name
+        while unique in self.taken:
             self.taken[name] += 1
-            found = f"{name}_{self.taken[name]}"
-        self.taken[found] = 0
-        return found
+            unique = f"{name}_{self.taken[name]}"
+        self.taken[unique] = 0
+        return unique
 
 
 def _box_name(box: Box) -> str:
@@ -183,8 +183,8 @@ def _box_name(box: Box) -> str:
 
 def _clean(text: str) -> str:
     """A name of letters, digits and _.- that begins with a letter or digit."""
-    found = _WRONG.sub("_", shortened(text, _NAME_LIMIT)).lstrip("_-.")
-    return found or "unnamed"
+    cleaned = _WRONG.sub("_", shortened(text, _NAME_LIMIT)).lstrip("_-.")
+    return cleaned or "unnamed"
 
 
 def _shape(made: Any, type: TensorType) -> None:

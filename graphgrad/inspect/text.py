@@ -133,18 +133,18 @@ class _TextWriter:
             yield f"results: {', '.join(_name(t) for t in self.view.results)}\n"
 
     def _title(self, mark: Mark) -> str:
-        found = self.titles.get(mark)
-        if found is None:
+        title = self.titles.get(mark)
+        if title is None:
             if isinstance(mark, Region):
-                found = region_title(mark) + _signature(mark)
+                title = region_title(mark) + _signature(mark)
             elif isinstance(mark, RuleCall):
-                found = call_title(mark)
+                title = call_title(mark)
             elif isinstance(mark, BodyMark):
-                found = f"{mark.word} of {short_name(mark.site)}{mark.often}"
+                title = f"{mark.word} of {short_name(mark.site)}{mark.often}"
             else:
-                found = f"default gradient of {self._site_mark(mark.call)}, bypassed"
-            found = self.titles[mark] = visible(found)
-        return found
+                title = f"default gradient of {self._site_mark(mark.call)}, bypassed"
+            title = self.titles[mark] = visible(title)
+        return title
 
     def _row(self, left: str, node: Node) -> str:
         why = self.labels.lines.why(node)
@@ -228,7 +228,7 @@ class _TextWriter:
         for column in self.view.columns:
             yield f"  {column_mark(column.column)}: {column.title}\n"
         new = unseen(self.view.marks[n] for n in self.view.nodes)
-        for mark in dict.fromkeys(m for found in new for m in reversed(found)):
+        for mark in dict.fromkeys(m for marks in new for m in reversed(marks)):
             yield f"  {visible(self._site_mark(mark))}: {self._title(mark)}\n"
         yield from self._results()
 

@@ -38,18 +38,18 @@ class Unfolded(NamedTuple):
 
 def unfold(nodes: Sequence[Node]) -> Unfolded:
     """The nodes, and in bodies of bodies all there are."""
-    found: dict[Node, None] = {}
+    ordered: dict[Node, None] = {}
     made = Unfolded([], {}, {}, {}, set())
     stack = list(reversed(nodes))
     while stack:
         node = stack.pop()
-        if node in found:
+        if node in ordered:
             continue
         if not node.op.bodies or node in made.reads:
-            found[node] = None
+            ordered[node] = None
             continue
         stack += [node, *reversed(_open(node, made))]
-    made.nodes.extend(found)
+    made.nodes.extend(ordered)
     return made
 
 

@@ -48,15 +48,15 @@ def _sources(
     boxes: Sequence[Box], step: Mapping[Node, Step], site_of: SiteOf, reads: Reads
 ) -> Iterator[tuple[Node, Step | None]]:
     """Variables and constants that one step alone reads, and what is derived from it."""
-    found: dict[Node, Step | None] = {}
+    sources: dict[Node, Step | None] = {}
     for box in boxes:
         for node in box.nodes:
             own = step.get(node) or step.get(site_of(node))  # type: ignore[arg-type]
             for t, _ in reads(node):
                 if kind_of(t.node) in ("variable", "constant"):
-                    same = found.setdefault(t.node, own) is own
-                    found[t.node] = own if same else None
-    yield from found.items()
+                    same = sources.setdefault(t.node, own) is own
+                    sources[t.node] = own if same else None
+    yield from sources.items()
 
 
 def _steps(ops: Sequence[Node], period: int) -> dict[Node, Step]:

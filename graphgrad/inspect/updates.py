@@ -24,35 +24,35 @@ SHARED = "optimizer"
 
 def updates_of(nodes: Sequence[Node], reads: Reads, column: Mapping[Node, int]) -> dict[Node, str]:
     """Node of an optimiser -> the name of its parameter, or `optimizer`, in order of the nodes."""
-    found: dict[Node, str] = {n: _parameter(n) for n in nodes if _is_slot(n)}
-    found.update(_descents(nodes, reads, column))
-    if not found:
+    updates: dict[Node, str] = {n: _parameter(n) for n in nodes if _is_slot(n)}
+    updates.update(_descents(nodes, reads, column))
+    if not updates:
         return {}
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for t, _ in reads(node):
             readers.setdefault(t.node, []).append(node)
-        if node.origin is None and node not in found:
-            names = {found[t.node] for t, _ in reads(node) if t.node in found}
+        if node.origin is None and node not in updates:
+            names = {updates[t.node] for t, _ in reads(node) if t.node in updates}
             if names:
-                found[node] = _one_of(names)
+                updates[node] = _one_of(names)
     for node in reversed(nodes):
-        if node not in found and node.origin is None and _serves(node):
+        if node not in updates and node.origin is None and _serves(node):
             above = readers.get(node, ())
-            if above and all(reader in found for reader in above):
-                found[node] = _one_of({found[reader] for reader in above})
-    return {n: found[n] for n in nodes if n in found}
+            if above and all(reader in updates for reader in above):
+                updates[node] = _one_of({updates[reader] for reader in above})
+    return {n: updates[n] for n in nodes if n in updates}
 
 
 def _descents(nodes: Sequence[Node], reads: Reads, column: Mapping[Node, int]) -> dict[Node, str]:
     """The last step of an update without slots -> the name of its parameter."""
     taken = [n for n in nodes if type(n.op) is Subtract and n.origin is None and column[n] > 1]
-    found = {n: n.inputs[0].node.name for n in taken if _is_parameter(n.inputs[0].node)}
-    if found:
+    descents = {n: n.inputs[0].node.name for n in taken if _is_parameter(n.inputs[0].node)}
+    if descents:
         for node in nodes:
             for t, _ in reads(node) if type(node.op) is not Assign else ():
-                found.pop(t.node, None)
-    return found
+                descents.pop(t.node, None)
+    return descents
 
 
 def _is_parameter(node: Node) -> bool:

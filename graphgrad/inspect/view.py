@@ -101,7 +101,7 @@ def _ids(scene: Scene) -> dict[Node, str]:
     d12 for default gradients, x12 for what could not be built; by place where indices do not tell
     apart.
     """
-    found: dict[Node, str] = {}
+    ids: dict[Node, str] = {}
     home = next((n.graph for n in scene.nodes if scene.status.get(n) != "removed"), None)
     inside = 0
     for node in scene.nodes:
@@ -113,12 +113,12 @@ def _ids(scene: Scene) -> dict[Node, str]:
         elif scene.status.get(node) == "removed" and node.graph is not home:
             letter = "r"
         if node in scene.bodies:
-            found[node], inside = f"c{inside}", inside + 1
+            ids[node], inside = f"c{inside}", inside + 1
         else:
-            found[node] = f"{letter}{node.index}"
-    if len(set(found.values())) == len(found):
-        return found
-    return {n: f"{name[0]}{i}" for i, (n, name) in enumerate(found.items())}
+            ids[node] = f"{letter}{node.index}"
+    if len(set(ids.values())) == len(ids):
+        return ids
+    return {n: f"{name[0]}{i}" for i, (n, name) in enumerate(ids.items())}
 
 
 def _saved(wanted: bool | str, nodes: int) -> bool:

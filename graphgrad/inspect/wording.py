@@ -131,19 +131,19 @@ class Lines:
         """`train.py:14`; '' where there is none."""
         if position is None:
             return ""
-        found = self._shown.get(position)
-        if found is None:
-            found = self._shown[position] = show(position)
-        return found
+        line = self._shown.get(position)
+        if line is None:
+            line = self._shown[position] = show(position)
+        return line
 
     def source(self, position: Position | None) -> str:
         """The text of the user's line; '' where it cannot be read."""
         if position is None:
             return ""
-        found = self._source.get(position)
-        if found is None:
-            found = self._source[position] = source_line(position)
-        return found
+        text = self._source.get(position)
+        if text is None:
+            text = self._source[position] = source_line(position)
+        return text
 
     def why(self, node: Node) -> str:
         """The user's line, or what the node was derived from."""

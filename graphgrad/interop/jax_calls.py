@@ -151,8 +151,8 @@ class JaxOrder:
         dxs: list[Any] = [None] * len(arrays)
         if derivative is not None:
             values, number = arrays[:count], arrays[count:]
-            found = derivative.fn(*values, *[dys[i] for i in of], *number)
-            for i, dx in zip(reached, found, strict=True):
+            cotangents = derivative.fn(*values, *[dys[i] for i in of], *number)
+            for i, dx in zip(reached, cotangents, strict=True):
                 dxs[i] = _like_primal(dx, arrays[i])
         return tuple(dxs)
 
@@ -268,11 +268,11 @@ def _draws(op: Op) -> bool:
 
 def _ops_of(op: Op) -> list[Op]:
     """An op, those that it runs, and those in its bodies."""
-    found = [op]
-    for each in found:
-        found += each.runs
-        found += [n.op for p in each.bodies for n in p.nodes]
-    return found
+    ops = [op]
+    for each in ops:
+        ops += each.runs
+        ops += [n.op for p in each.bodies for n in p.nodes]
+    return ops
 
 
 def check_pure(program: Program) -> None:
@@ -304,12 +304,12 @@ def _check_promise(t: Tensor, y: Any) -> None:
 def given(tensors: Sequence[Tensor], values: Sequence[Any], single: bool) -> list[Any]:
     """Values as JAX arrays of the dtypes and shapes of tensors; ShapeError, DTypeError."""
     lengths: dict[str, tuple[Any, Tensor]] = {}
-    found = []
+    arrays = []
     for t, value in zip(tensors, values, strict=True):
         array = _as_dtype(t, value, single)
         _check_shape(t, array.shape, lengths)
-        found.append(array)
-    return found
+        arrays.append(array)
+    return arrays
 
 
 def run_number(value: Any) -> Any:

@@ -109,11 +109,11 @@ def _refusal(error: Exception) -> str:
 def _structs(types: Sequence[TensorType]) -> list[Any]:
     """Types as JAX has them, all unknown lengths in one scope."""
     scope = jax.export.SymbolicScope()
-    found = []
+    structs = []
     for t, text in zip(types, symbols(types), strict=True):
         shape = t.shape if t.static else jax.export.symbolic_shape(text, scope=scope)
-        found.append(_struct(shape, t.dtype))
-    return found
+        structs.append(_struct(shape, t.dtype))
+    return structs
 
 
 def symbols(types: Sequence[TensorType]) -> list[str]:

@@ -62,10 +62,10 @@ class JaxFunction(Op):
     @property
     def flat(self) -> Flat:
         """It as a function of its inputs, which gives a tuple."""
-        found: Flat = _flat_function(self.fn, self.args)
+        function: Flat = _flat_function(self.fn, self.args)
         for kind, *rest in self.steps:
-            found = _pullback(found, *rest) if kind == "vjp" else _mapped(found, *rest)
-        return found
+            function = _pullback(function, *rest) if kind == "vjp" else _mapped(function, *rest)
+        return function
 
     def infer(self, *types: TensorType) -> Types:
         """What JAX says, without running it; a length of its own for each that is unknown."""
@@ -84,7 +84,7 @@ class JaxFunction(Op):
         given, symbols = _structs(types)
         try:
             with jax.enable_x64(True):
-                found = jax.eval_shape(flat, *given)
+                structs = jax.eval_shape(flat, *given)
         except GraphGradError:
             raise
         except Exception as error:
@@ -92,7 +92,7 @@ class JaxFunction(Op):
                 raise self._unknown(types, error) from error
             error.add_note(f"in the JAX function {self.label}, for {_shown(types)}")
             raise
-        return tuple([_type(y, symbols) for y in found])
+        return tuple([_type(y, symbols) for y in structs])
 
     def _unknown(self, types: Types, error: Exception) -> ShapeError:
         said = str(error).partition("\n")[0]
@@ -137,8 +137,8 @@ class JaxFunction(Op):
         pulled = build(
             self.replace(steps=(*self.steps, step)), (*node.inputs, *[dys[i] for i in of])
         )
-        found = dict(zip(by, pulled.outputs, strict=True))
-        return [found.get(i, NO_GRAD) for i in range(len(node.inputs))]
+        dxs = dict(zip(by, pulled.outputs, strict=True))
+        return [dxs.get(i, NO_GRAD) for i in range(len(node.inputs))]
 
     def batch(self, batch: Any) -> Any:
         step = ("vmap", batch.flags)
@@ -183,10 +183,10 @@ def _filled(frozen: Any, leaves: Sequence[Any]) -> Any:
     kind, *_, parts = frozen
     if kind == "dict":
         return {key: _filled(part, leaves) for key, part in parts}
-    found = [_filled(part, leaves) for part in parts]
+    filled = [_filled(part, leaves) for part in parts]
     if kind == "record":
-        return frozen[1](*found)
-    return found if kind == "list" else tuple(found)
+        return frozen[1](*filled)
+    return filled if kind == "list" else tuple(filled)
 
 
 def _flat_function(fn: Callable[..., Any], args: Sequence[Any]) -> Flat:
@@ -208,8 +208,8 @@ def _pullback(flat: Flat, count: int, by: Sequence[int], of: Sequence[int]) -> F
             ys = flat(*given.values())
             return tuple([ys[i] for i in of])
 
-        found: tuple[Any, ...] = jax.vjp(moved, *[xs[i] for i in by])[1](tuple(dys))
-        return found
+        dxs: tuple[Any, ...] = jax.vjp(moved, *[xs[i] for i in by])[1](tuple(dys))
+        return dxs
 
     return pulled
 
@@ -255,11 +255,11 @@ def _structs(types: Types) -> tuple[list[Any], dict[str, Dim]]:
             dims.append(str(d))
         shapes.append(", ".join(dims))
     scope = _export.SymbolicScope() if symbols else None
-    found = []
+    structs = []
     for t, shape in zip(types, shapes, strict=True):
         lengths = t.shape if t.static else _export.symbolic_shape(shape, scope=scope)
-        found.append(jax.ShapeDtypeStruct(lengths, t.dtype))
-    return found, symbols
+        structs.append(jax.ShapeDtypeStruct(lengths, t.dtype))
+    return structs, symbols
 
 
 def _type(y: Any, symbols: dict[str, Dim]) -> TensorType:

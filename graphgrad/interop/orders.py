@@ -108,11 +108,11 @@ class Order:
         with self.building():
             dys = [placeholder(y.shape, y.dtype) for y in ys]
             dxs = gradients(ys, xs, dys, stop_gradients=self.stops)
-            found = {i: dx for i, dx in zip(by, dxs, strict=True) if dx is not None}
-            if not found:
+            reached = {i: dx for i, dx in zip(by, dxs, strict=True) if dx is not None}
+            if not reached:
                 return None, []
-            order = self.following([*self.inputs, *dys], list(found.values()))
-        return order, list(found)
+            order = self.following([*self.inputs, *dys], list(reached.values()))
+        return order, list(reached)
 
     @property
     def stops(self) -> list[Tensor]:

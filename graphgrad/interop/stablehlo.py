@@ -239,26 +239,26 @@ def _check_platforms(platforms: Sequence[str] | None) -> None:
             )
 
 
-def _about(found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+def _about(about: Any) -> dict[str, Any]:
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("it is no file of export_stablehlo")
-    if found.get("version") != VERSION:
-        raise FileError(f"it is of version {found.get('version')!r:.20}, this reads {VERSION}")
-    return found
+    if about.get("version") != VERSION:
+        raise FileError(f"it is of version {about.get('version')!r:.20}, this reads {VERSION}")
+    return about
 
 
 def _state(values: bytes, types: Mapping[str, Sequence[Any]]) -> dict[str, Array]:
     """The arrays by name; those of bfloat16 are stored as words."""
-    found = {}
+    arrays = {}
     with zipfile.ZipFile(io.BytesIO(values)) as archive:
         for name, (dtype, *shape) in types.items():
             with archive.open(f"{name}.npy") as data:
                 array = np.lib.format.read_array(data, allow_pickle=False)
             wanted = as_dtype(dtype)
-            found[name] = array.view(wanted) if is_bfloat16(wanted) else array
-            if (found[name].dtype, [*found[name].shape]) != (wanted, shape):
+            arrays[name] = array.view(wanted) if is_bfloat16(wanted) else array
+            if (arrays[name].dtype, [*arrays[name].shape]) != (wanted, shape):
                 raise FileError(f"{name}: is {array.dtype}{[*array.shape]}, not {dtype}{shape}")
-    return found
+    return arrays
 
 
 CompiledFunction.export_stablehlo = export_stablehlo  # type: ignore[method-assign, assignment]

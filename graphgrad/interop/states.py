@@ -111,9 +111,9 @@ def misfits(names: Sequence[str], tree: Mapping[str, Any]) -> list[str]:
     """What is missing in a tree, and what is unknown."""
     if not isinstance(tree, Mapping):
         return [f"it is a dict by name of variable, got {type(tree).__name__}"]
-    found = [f"missing: {name!r}" for name in names if name not in tree]
+    missing = [f"missing: {name!r}" for name in names if name not in tree]
     unknown = [name for name in tree if name not in names]
-    return found + [f"unknown: {n!r}. {near(str(n), names)}".rstrip() for n in unknown]
+    return missing + [f"unknown: {n!r}. {near(str(n), names)}".rstrip() for n in unknown]
 
 
 def _fitting(node: Node, value: Any) -> Any:

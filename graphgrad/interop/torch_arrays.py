@@ -39,18 +39,18 @@ def need_torch(what: str) -> None:
 
 def torch_dtype(dtype: DType) -> Any:
     """The dtype of torch; DTypeError where it has none."""
-    found = getattr(torch, dtype.name, None)
-    if found is None:
+    kind = getattr(torch, dtype.name, None)
+    if kind is None:
         raise DTypeError(f"torch has no dtype {dtype.name}: cast with .astype(...)")
-    return found
+    return kind
 
 
 def dtype_of(t: Any) -> DType:
     """The dtype of a tensor of torch; DTypeError for what no tensor of a graph has."""
-    found = _dtypes.get(t.dtype)
-    if found is None:
-        found = _dtypes[t.dtype] = as_dtype(str(t.dtype).removeprefix("torch."))
-    return found
+    dtype = _dtypes.get(t.dtype)
+    if dtype is None:
+        dtype = _dtypes[t.dtype] = as_dtype(str(t.dtype).removeprefix("torch."))
+    return dtype
 
 
 def type_of(t: Any) -> TensorType:
@@ -87,8 +87,8 @@ def array_of(t: Any) -> Array:
     if t.dtype is torch.bfloat16:
         short: Array = t.view(torch.int16).numpy()
         return short.view(bfloat16())
-    found: Array = t.numpy()
-    return found
+    array: Array = t.numpy()
+    return array
 
 
 def check_tensor(t: Any, who: str) -> None:

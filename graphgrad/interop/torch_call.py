@@ -117,11 +117,11 @@ class TorchCall(PyFunction, interned=False):
         try:
             with torch.no_grad(), drawing_from(key), self._watched(tensors):
                 made = self.call(*tensors)
-            found = [self.result(*pair) for pair in zip(made, self.out_types, strict=True)]
+            outputs = [self.result(*pair) for pair in zip(made, self.out_types, strict=True)]
         except Exception as error:
             error.add_note(f"in the torch function {self.label}")
             raise
-        return found[0] if len(found) == 1 else tuple(found)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
         raise NoOnnxForm(f"{self.type} has no form in ONNX: it calls a function of PyTorch")
@@ -144,20 +144,20 @@ class TorchCall(PyFunction, interned=False):
     @property
     def call(self) -> Call:
         """The function of tensors of torch."""
-        found: Call = partial(_called, self)
+        call: Call = partial(_called, self)
         for flags in self.maps:
             dims = tuple([0 if flag else None for flag in flags])
-            found = torch.func.vmap(found, in_dims=dims, randomness="error")
+            call = torch.func.vmap(call, in_dims=dims, randomness="error")
         for given, asked in self.pulls:
-            found = partial(_pulled, found, given, asked)
-        return found
+            call = partial(_pulled, call, given, asked)
+        return call
 
     def result(self, made: Any, promised: TensorType) -> Array:
         """An array of its own, of the promised type, of what torch made."""
         check_tensor(made, f"what {self.label} returns")
-        found = type_of(made)
-        if found.dtype != promised.dtype or not compatible(promised.shape, found.shape):
-            raise ExecutionError(f"{self.label} returned {found!r}, {promised!r} was promised")
+        actual = type_of(made)
+        if actual.dtype != promised.dtype or not compatible(promised.shape, actual.shape):
+            raise ExecutionError(f"{self.label} returned {actual!r}, {promised!r} was promised")
         return np.array(array_of(made))
 
     def vjp(self, node: Node, *dys: Any) -> Gradients:
@@ -192,8 +192,8 @@ class TorchCall(PyFunction, interned=False):
         places = [i for i, t in enumerate(types) if t.differentiable]
         if self.watch or not any(given):
             return places if any(given) else []
-        found: Sequence[int] = torch_trace.reached(self.call, types, given, places)
-        return found
+        reached: Sequence[int] = torch_trace.reached(self.call, types, given, places)
+        return reached
 
     def batch(self, batch: Any) -> Any:
         """By torch.func.vmap, where that can; a gradient is that of the batch, of every input."""
@@ -261,8 +261,8 @@ def _pulled(call: Call, given: tuple[bool, ...], asked: Sequence[int], *tensors:
             dxs = torch.autograd.grad(
                 [y for y, _ in pairs], leaves, dys, create_graph=again, allow_unused=True
             )
-        found = [torch.zeros_like(x) if d is None else d for x, d in zip(leaves, dxs, strict=True)]
-        return [d.conj() if d.is_complex() else d for d in found]
+        grads = [torch.zeros_like(x) if d is None else d for x, d in zip(leaves, dxs, strict=True)]
+        return [d.conj() if d.is_complex() else d for d in grads]
 
 
 @contextmanager
@@ -406,8 +406,8 @@ def _traced(op: TorchCall, constants: bool) -> tuple[TorchCall, Any]:
     first = seen[0]
     refuse(op.label, first.foreign, () if constants else first.captured)
     _check_returned(op, trees)
-    found = [[type_of(t) for t in each.made] for each in seen]
-    out_types = torch_trace.seen_types(op.in_types, found)
+    traces = [[type_of(t) for t in each.made] for each in seen]
+    out_types = torch_trace.seen_types(op.in_types, traces)
     return op.replace(out_types=out_types, written=first.written, keyed=first.random), trees[0]
 
 
@@ -455,12 +455,12 @@ def _given(own: Mapping[str, Any], asked: Mapping[str, TensorLike]) -> dict[str,
             f"parameters= has no tensor for {sorted(missing)}, and names {sorted(unknown)}, which "
             "the module has not"
         )
-    found = {at: as_tensor(asked[at]) for at in own}
-    for at, t in found.items():
+    tensors = {at: as_tensor(asked[at]) for at in own}
+    for at, t in tensors.items():
         wanted = type_of(own[at])
         if t.dtype != wanted.dtype or not compatible(t.shape, wanted.shape):
             raise ShapeError(f"the parameter {at!r} is {wanted!r}, and got {t!r}")
-    return found
+    return tensors
 
 
 _named: WeakKeyDictionary[Any, WeakKeyDictionary[Graph, dict[str, str]]] = WeakKeyDictionary()

@@ -52,11 +52,11 @@ class OrderFunction(torch.autograd.Function):  # type: ignore[misc]
         of = tuple([i for i, dy in enumerate(dys) if dy is not None and flags[i]])
         by = tuple([i for i, asked in enumerate(ctx.needs_input_grad[2:]) if asked])
         dxs: list[Any] = [None] * (len(ctx.needs_input_grad) - 2)
-        order, found = ctx.order.backward(of, by)
+        order, reached = ctx.order.backward(of, by)
         if order is not None:
             given = [_conjugate(dys[i]) for i in of]
             made = OrderFunction.apply(order, ctx.number, *ctx.saved_tensors, *given)
-            for i, dx in zip(found, made, strict=True):
+            for i, dx in zip(reached, made, strict=True):
                 dxs[i] = _conjugate(dx)
         return None, None, *dxs
 
@@ -98,9 +98,9 @@ _orders: dict[int, TorchOrder] = {}
 
 def number_of(order: TorchOrder) -> int:
     """The number of an order."""
-    found = id(order)
-    _orders[found] = order
-    return found
+    number = id(order)
+    _orders[number] = order
+    return number
 
 
 def values(order: TorchOrder, number: Any, tensors: Any) -> tuple[Any, ...]:
@@ -112,13 +112,13 @@ def values(order: TorchOrder, number: Any, tensors: Any) -> tuple[Any, ...]:
 
 
 def _run(order: int, number: Any, tensors: Any) -> list[Any]:
-    found = _orders.get(order)
-    if found is None:
+    torch_order = _orders.get(order)
+    if torch_order is None:
         raise ExecutionError(
             "a program of torch calls a graphgrad function of another process: make the program "
             "here"
         )
-    return list(found.run(number, tensors))
+    return list(torch_order.run(number, tensors))
 
 
 def _differentiable(order: int, number: Any, tensors: Any) -> list[Any]:
@@ -132,9 +132,9 @@ def _differentiable(order: int, number: Any, tensors: Any) -> list[Any]:
 
 def _fake(order: int, number: Any, tensors: Any) -> list[Any]:
     """What is known of its outputs: named lengths are those of the inputs."""
-    found = _orders[order].order
+    graph_order = _orders[order].order
     known: dict[Any, Any] = {}
-    for t, x in zip(found.inputs, tensors, strict=True):
+    for t, x in zip(graph_order.inputs, tensors, strict=True):
         pairs = list(zip(t.shape, x.shape, strict=False))
         if len(t.shape) != x.ndim or any(isinstance(d, int) and d != n for d, n in pairs):
             raise ShapeError(f"{t.node.name!r} ({t.type!r}) got a tensor of shape {x.shape}")
@@ -148,7 +148,7 @@ def _fake(order: int, number: Any, tensors: Any) -> list[Any]:
     device = tensors[0].device if tensors else "cpu"
     return [
         torch.empty([length(d) for d in y.shape], dtype=torch_dtype(y.dtype), device=device)
-        for y in found.outputs
+        for y in graph_order.outputs
     ]
 
 

@@ -43,9 +43,9 @@ class TorchOrder:
     @classmethod
     def first(cls, f: CompiledFunction, gradients: int) -> TorchOrder:
         """The function itself."""
-        found = cls(first_order(f, gradients, "to_torch"))
-        found._run = f._executable.run.call
-        return found
+        order = cls(first_order(f, gradients, "to_torch"))
+        order._run = f._executable.run.call
+        return order
 
     @property
     def differentiable(self) -> list[bool]:
@@ -86,8 +86,8 @@ class TorchOrder:
             order = Context().run(_pushed, self.order, by)
             return TorchOrder(order, self._lock)
 
-        found: TorchOrder = self._once(("forward", by), make)
-        return found
+        pushed: TorchOrder = self._once(("forward", by), make)
+        return pushed
 
     def batched(self, flags: tuple[bool, ...]) -> TorchOrder:
         """For a batch of examples: the inputs that have its axis have it in front, outputs too."""
@@ -95,8 +95,8 @@ class TorchOrder:
         def make() -> Any:
             return TorchOrder(Context().run(_batched, self.order, flags), self._lock)
 
-        found: TorchOrder = self._once(("batched", flags), make)
-        return found
+        batched: TorchOrder = self._once(("batched", flags), make)
+        return batched
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -152,5 +152,5 @@ def _pushed(order: Order, by: Places) -> Order:
     xs = [order.inputs[i] for i in by]
     with order.building():
         tangents = [placeholder(x.shape, x.dtype) for x in xs]
-        found = jvp(ys, xs, tangents, stop_gradients=order.stops)
-        return order.following([*order.inputs, *tangents], found)
+        pushed = jvp(ys, xs, tangents, stop_gradients=order.stops)
+        return order.following([*order.inputs, *tangents], pushed)

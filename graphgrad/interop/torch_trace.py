@@ -57,18 +57,18 @@ class Watch(_dispatch.TorchDispatchMode):  # type: ignore[misc]
                 self.written.add(self._places[_memory(t)])
             elif self._is_foreign(t):
                 self.foreign.append(tuple(t.shape))
-        found = func(*args, **kwargs)
+        returned = func(*args, **kwargs)
         if not (outside and any(r.alias_info for r in func._schema.returns)):
-            self._made.update({_memory(t): t for t in _tensors(found)})
-        return found
+            self._made.update({_memory(t): t for t in _tensors(returned)})
+        return returned
 
     def _is_foreign(self, t: Any) -> bool:
         return _memory(t) not in self._places and _memory(t) not in self._made
 
 
 def _memory(t: Any) -> int:
-    found: int = t.untyped_storage()._cdata
-    return found
+    address: int = t.untyped_storage()._cdata
+    return address
 
 
 def _tensors(tree: Any) -> list[Any]:
@@ -137,11 +137,11 @@ def lengths_for(types: Sequence[TensorType], start: int) -> list[tuple[int, ...]
 
 
 def seen_types(
-    inputs: Sequence[TensorType], found: Sequence[Sequence[TensorType]]
+    inputs: Sequence[TensorType], traces: Sequence[Sequence[TensorType]]
 ) -> tuple[TensorType, ...]:
     """Types of known lengths, from traces at one or two sets of lengths, with the unknown ones."""
-    if len(found) == 1:
-        return tuple(found[0])
+    if len(traces) == 1:
+        return tuple(traces[0])
     names: dict[tuple[int, int], str] = {}
     pairs = zip(*[lengths_for(inputs, start) for start in STARTS], strict=True)
     for t, (first, second) in zip(inputs, pairs, strict=True):
@@ -154,7 +154,7 @@ def seen_types(
 
     return tuple(
         tensor_type(tuple([length(a, b) for a, b in zip(x.shape, y.shape, strict=True)]), x.dtype)
-        for x, y in zip(*found, strict=True)
+        for x, y in zip(*traces, strict=True)
     )
 
 
@@ -173,5 +173,5 @@ def reached(
         if not ys or not leaves:
             return []
         seeds = [torch.ones_like(y) for y in ys]
-        found = torch.autograd.grad(ys, leaves, seeds, allow_unused=True)
-    return [i for i, dx in zip(places, found, strict=True) if dx is not None]
+        dxs = torch.autograd.grad(ys, leaves, seeds, allow_unused=True)
+    return [i for i, dx in zip(places, dxs, strict=True) if dx is not None]

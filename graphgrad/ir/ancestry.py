@@ -72,9 +72,9 @@ class Ancestry:
 
 
 def _outermost() -> Ancestry:
-    found = Ancestry.__new__(Ancestry)
-    found.item, found.top, found.depth, found.outer, found.jump = None, None, 0, found, found
-    return found
+    root = Ancestry.__new__(Ancestry)
+    root.item, root.top, root.depth, root.outer, root.jump = None, None, 0, root, root
+    return root
 
 
 OUTSIDE = _outermost()

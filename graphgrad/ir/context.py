@@ -155,11 +155,11 @@ def add_stamps(stamps: Stamps, inner: Any) -> None:
 
 def _chain(context: Context | None) -> list[Context]:
     """A record and those around it."""
-    found = []
+    contexts = []
     while context is not None:
-        found.append(context)
+        contexts.append(context)
         context = context.around
-    return found
+    return contexts
 
 
 class Scope:

@@ -73,10 +73,10 @@ def _op(op: Op) -> str:
 
 def _program(program: Program) -> str:
     """A body, as a digest of its lines."""
-    found = sha256()
+    digest = sha256()
     for line in lines(program.nodes, program.inputs):
-        found.update(line.encode())
-    return found.hexdigest()[:16]
+        digest.update(line.encode())
+    return digest.hexdigest()[:16]
 
 
 def _said(value: Any) -> str:

@@ -153,8 +153,8 @@ def unknown_name(
         return AttributeError(said)
     answer = FIRST_TRIES[module].get(name)
     if answer is None:
-        found = [f"gg.{m}.{name}" for m, names in (elsewhere or {}).items() if name in names]
-        answer = f"Write {' or '.join(found)}." if found else None
+        spellings = [f"gg.{m}.{name}" for m, names in (elsewhere or {}).items() if name in names]
+        answer = f"Write {' or '.join(spellings)}." if spellings else None
     return _answered(said, name, answer) if answer else AttributeError(said)
 
 

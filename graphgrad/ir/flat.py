@@ -156,15 +156,15 @@ def _restore_copies(graph: Graph, flat: Flat, within: dict[Any, Any]) -> None:
 def _positions(nodes: Sequence[Node]) -> dict[int, Any]:
     """File and line of each node that has one: nodes of one line share them."""
     known: dict[tuple[int, int], Any] = {}
-    found = {}
+    positions = {}
     for node in nodes:
         position = node.position
         if position is not None:
             key = id(position[0]), position[1]
             if key not in known:
                 known[key] = full(position)
-            found[node.index] = known[key]
-    return found
+            positions[node.index] = known[key]
+    return positions
 
 
 def _refs(tensors: tuple[Tensor, ...]) -> tuple[Ref, ...]:
@@ -359,23 +359,23 @@ def _is_users(fn: Any) -> bool:
 
 def _held(fn: Any) -> list[Any]:
     """What a function, partial, bound method or object holds on to: closed over, bound, global."""
-    found = [getattr(fn, "func", None), getattr(fn, "__func__", None)]
-    found += [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
-    found += [*(getattr(fn, "__defaults__", None) or ())]
-    found += (getattr(fn, "__kwdefaults__", None) or {}).values()
+    held = [getattr(fn, "func", None), getattr(fn, "__func__", None)]
+    held += [*getattr(fn, "args", ()), *getattr(fn, "keywords", {}).values()]
+    held += [*(getattr(fn, "__defaults__", None) or ())]
+    held += (getattr(fn, "__kwdefaults__", None) or {}).values()
     for owner in (fn, getattr(fn, "__self__", None)):
-        found += getattr(owner, "__dict__", {}).values()
+        held += getattr(owner, "__dict__", {}).values()
         for slots in [c.__dict__.get("__slots__", ()) for c in type(owner).__mro__]:
             names = (slots,) if isinstance(slots, str) else slots
-            found += [getattr(owner, name, None) for name in names]
+            held += [getattr(owner, name, None) for name in names]
     names = _global_names(fn)
-    found += [fn.__globals__[name] for name in names if name in fn.__globals__]
+    held += [fn.__globals__[name] for name in names if name in fn.__globals__]
     for cell in getattr(fn, "__closure__", None) or ():
         try:
-            found.append(cell.cell_contents)
+            held.append(cell.cell_contents)
         except ValueError:
             continue
-    return found
+    return held
 
 
 def _global_names(fn: Any) -> set[str]:
@@ -392,11 +392,11 @@ def _global_names(fn: Any) -> set[str]:
 def _of_graphs(value: Any) -> list[Tensor | Node | Region]:
     """The tensors, nodes and regions among a value and what the containers in it contain."""
     pending, seen = [value], set()
-    found: list[Tensor | Node | Region] = []
+    elements: list[Tensor | Node | Region] = []
     for item in pending:
         if isinstance(item, Tensor | Node | Region):
-            found.append(item)
+            elements.append(item)
         elif isinstance(item, dict | list | tuple | set | frozenset) and id(item) not in seen:
             seen.add(id(item))
             pending += item.values() if isinstance(item, dict) else item
-    return found
+    return elements

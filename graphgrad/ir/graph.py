@@ -94,24 +94,24 @@ def entering(graph: Graph, implicit: bool = False) -> Context:
     implicit  nobody enters it: nodes go to the graph of their inputs
     """
     around = current()
-    found: Context | None = around
+    record: Context | None = around
     closed: NoGraph | None = None
-    while found is not None and found.graph is not graph:
-        if isinstance(found.ended, NoGraph):
-            closed = found.ended
-        found = found.left
+    while record is not None and record.graph is not graph:
+        if isinstance(record.ended, NoGraph):
+            closed = record.ended
+        record = record.left
     context = around.copy()
     context.graph, context.implicit, context.ended = graph, implicit, None
-    if found is None:
+    if record is None:
         context.region, context.origin = None, None
         context.scope = context.scope if implicit else ""
     else:
-        context.region, context.origin, context.scope = found.region, found.origin, found.scope
-        if not isinstance(found.ended, GraphScope):
-            context.ended = found.ended
+        context.region, context.origin, context.scope = record.region, record.origin, record.scope
+        if not isinstance(record.ended, GraphScope):
+            context.ended = record.ended
     if closed is not None and graph.number < closed.number:
         context.ended = closed
-    if found is not around:
+    if record is not around:
         context.left = around
         context.stamps = stamps_on(graph, context.maps, implicit)
     return context

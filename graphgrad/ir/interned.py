@@ -28,13 +28,13 @@ class Interned(Generic[V]):
     def add(self, key: Any, make: Callable[[], V]) -> V:
         """The object of a key, which is made where there is none."""
         with _adding:
-            found = self._alive.get(key)
-            if found is None:
-                found = self._alive[key] = make()
+            interned = self._alive.get(key)
+            if interned is None:
+                interned = self._alive[key] = make()
             if len(self._latest) >= self._most:
                 self._latest.clear()
-            self._latest[key] = found
-        return found
+            self._latest[key] = interned
+        return interned
 
     def __len__(self) -> int:
         return len(self._alive)

@@ -76,8 +76,8 @@ def note_keyword(error: object = None, trace: TracebackType | None = None) -> No
         while trace.tb_next is not None:
             trace = trace.tb_next
         if not _is_of_others(trace):
-            found = _called(name.removesuffix(".__init__"), trace.tb_frame)
-            note = "\n".join(filter(None, (_answer(*each, keyword) for each in found)))
+            callees = _called(name.removesuffix(".__init__"), trace.tb_frame)
+            note = "\n".join(filter(None, (_answer(*each, keyword) for each in callees)))
     if note and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
 
@@ -104,10 +104,10 @@ def _is_of_others(trace: TracebackType) -> bool:
     if not all(i.opname.startswith(("LOAD_", "PUSH_NULL")) for i in first):
         return False
     names = [str(i.argval) for i in first if i.opname.startswith("LOAD_")]
-    found: Any = None
+    callee: Any = None
     for i, name in enumerate(names):
-        found = inspect.getattr_static(found, name, None) if i else _names_in(trace).get(name)
-    module = getattr(found, "__module__", None)
+        callee = inspect.getattr_static(callee, name, None) if i else _names_in(trace).get(name)
+    module = getattr(callee, "__module__", None)
     return isinstance(module, str) and not module.startswith(PACKAGE)
 
 
@@ -136,7 +136,7 @@ def _called(name: str, frame: FrameType) -> Sequence[tuple[str, Callable[..., An
     writes the last name: that of a method (x.sum is gg.sum).
     """
     written = set(frame.f_code.co_names)
-    found = [
+    pairs = [
         (shown, o)
         for shown, o in _seen(frame.f_globals | frame.f_locals)
         if isinstance(o, FunctionType | type)
@@ -144,9 +144,9 @@ def _called(name: str, frame: FrameType) -> Sequence[tuple[str, Callable[..., An
         and o.__module__.startswith(PACKAGE)
         and shown.rpartition(".")[2] in written
     ]
-    full = [each for each in found if written.issuperset(each[0].split("."))]
+    full = [each for each in pairs if written.issuperset(each[0].split("."))]
     longest = {o: shown for shown, o in sorted(full, key=lambda each: each[0].count("."))}
-    return [(shown, o) for o, shown in longest.items()] or found[:1]
+    return [(shown, o) for o, shown in longest.items()] or pairs[:1]
 
 
 def _seen(names: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str, Any]]:

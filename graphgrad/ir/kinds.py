@@ -57,8 +57,8 @@ def bfloat16() -> DType:
     """The dtype; DTypeError without ml_dtypes."""
     if _ml_dtypes is None:
         raise DTypeError("bfloat16 needs the package ml_dtypes: pip install 'graphgrad[bfloat16]'")
-    found: DType = np.dtype(_ml_dtypes.bfloat16)
-    return found
+    dtype: DType = np.dtype(_ml_dtypes.bfloat16)
+    return dtype
 
 
 def limits_of(dtype: DType) -> Any:

@@ -14,9 +14,9 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, found)
-        return found
+        member = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, member)
+        return member
 
 
 def lazy_module(name: str) -> Any:

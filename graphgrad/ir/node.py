@@ -551,14 +551,14 @@ class Graph:
         True
         """
         _check_name(name)
-        found = self._named.get(name)
-        if found is not None:
-            return found
+        node = self._named.get(name)
+        if node is not None:
+            return node
         number = name.rpartition("_")[2]
         if _is_number(number) and int(number) < len(self.nodes):
-            found = self.nodes[int(number)]
-            if found.name == name:
-                return found
+            node = self.nodes[int(number)]
+            if node.name == name:
+                return node
         hint = did_you_mean(name, (n.name for n in self.nodes))
         raise GraphError(f"no node is named {name!r} in {self!r}. {hint}".rstrip())
 
@@ -735,16 +735,16 @@ def ancestry_of(region: Region | None) -> Ancestry:
     while at is not None:
         known = at._ancestry
         if known is not None and known[0] is nesting:
-            found = known[1]
+            ancestry = known[1]
             break
         inner.append(at)
         at = at._parent
     else:
-        found = OUTSIDE
+        ancestry = OUTSIDE
     for each in reversed(inner):
-        found = Ancestry(each, found)
-        each._ancestry = nesting, found
-    return found
+        ancestry = Ancestry(each, ancestry)
+        each._ancestry = nesting, ancestry
+    return ancestry
 
 
 def enclosing(region: Region | None) -> tuple[Region, ...]:
@@ -767,8 +767,8 @@ def common_region(a: Region | None, b: Region | None) -> Region | None:
         return a and b
     if a._parent is None and b._parent is None:
         return None
-    found: Region | None = ancestry_of(a).common(ancestry_of(b)).item
-    return found
+    region: Region | None = ancestry_of(a).common(ancestry_of(b)).item
+    return region
 
 
 def _node_of(graph: Graph, index: int) -> Node:

@@ -183,15 +183,15 @@ class Op:
         if cls._interned:
             key = (values, tuple(map(_kind, values)))
             try:
-                found = cls._made.get(key)
+                cached = cls._made.get(key)
             except TypeError as error:
                 given = dict(zip(cls.fields, values, strict=True))
                 raise TypeError(
                     f"{cls.type} got {given}: {error}. Attributes are values that never change: "
                     "give a tuple for a list, or pass an array as an input."
                 ) from None
-            if found is not None:
-                return found
+            if cached is not None:
+                return cached
             if not lasting(values):
                 return cls._made_to_die(values, hash(key))
             return cls._made.add(key, lambda: cls._new(values, lasting=True))
@@ -200,11 +200,11 @@ class Op:
     @classmethod
     def _made_to_die(cls, values: tuple[Any, ...], key: int) -> Op:
         """The op with attributes that may hold it in turn: of them, only a hash is remembered."""
-        found = cls._mortal.get(key)
-        if found is not None:
-            others = tuple(found.attrs.values())
+        cached = cls._mortal.get(key)
+        if cached is not None:
+            others = tuple(cached.attrs.values())
             if others == values and _kind(others) == _kind(values):
-                return found
+                return cached
         op = cls._mortal[key] = cls._new(values)
         return op
 

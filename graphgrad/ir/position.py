@@ -24,12 +24,12 @@ def is_library(filename: str) -> bool:
 
     Names that are no absolute path, such as `<stdin>`, are the user's wherever the process stands.
     """
-    found = _library.get(filename)
-    if found is None:
+    in_library = _library.get(filename)
+    if in_library is None:
         path = os.path.normpath(filename)
-        found = path.startswith(_PACKAGE) and not path.startswith(_OUR_OWN_PROGRAMS)
-        _library[filename] = found
-    return found
+        in_library = path.startswith(_PACKAGE) and not path.startswith(_OUR_OWN_PROGRAMS)
+        _library[filename] = in_library
+    return in_library
 
 
 def caller() -> Position | None:

@@ -123,13 +123,13 @@ class NamedTree(RegionTree):
             assert region is not None
             inner.append(region)
             region = self.around(region)
-        found = known[region]
+        ancestry = known[region]
         for each in reversed(inner):
             here = each if each.group is None else self._here.get(each.group)
             if here is not None:
-                found = known[here] = known.get(here) or Ancestry(here, found)
-            known[each] = found
-        return found
+                ancestry = known[here] = known.get(here) or Ancestry(here, ancestry)
+            known[each] = ancestry
+        return ancestry
 
 
 def is_same(a: object, b: Region) -> bool:

@@ -119,13 +119,13 @@ def read_from(at: Region, t: Tensor, context: Context) -> Tensor:
     assert graph is not None
     outside = common_region(at.parent, context.region)
     key = (t, at, outside)
-    found = graph.residuals.get(key)
-    if found is None:
+    residual = graph.residuals.get(key)
+    if residual is None:
         op, nodes, origin = residual_op(at), graph.nodes, context.origin
         index = len(nodes)
         node = new_node(graph, op, (t,), (t.type,), index, outside, origin, context.scope)
         nodes.append(node)
         if nodes[index] is not node:  # another thread was quicker
             node.index = nodes.index(node, index)
-        found = graph.residuals[key] = node.outputs[0]
-    return found
+        residual = graph.residuals[key] = node.outputs[0]
+    return residual

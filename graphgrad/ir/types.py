@@ -60,17 +60,17 @@ def as_dtype(dtype: Any) -> DType:
     except (KeyError, TypeError):
         pass
     try:
-        found: DType = np.dtype(dtype)
+        canonical: DType = np.dtype(dtype)
     except TypeError:
-        found = _short(str(dtype), dtype)
-    if kind_of(found) not in _KINDS:
-        _refuse_short(found.name)
-        raise DTypeError(f"dtype {found} is not supported: tensors hold numbers and bools")
-    found = np.dtype(found.type)  # native byte order, the one object NumPy keeps for it
-    found = _dtypes.setdefault(found, found)
+        canonical = _short(str(dtype), dtype)
+    if kind_of(canonical) not in _KINDS:
+        _refuse_short(canonical.name)
+        raise DTypeError(f"dtype {canonical} is not supported: tensors hold numbers and bools")
+    canonical = np.dtype(canonical.type)  # native byte order, the one object NumPy keeps for it
+    canonical = _dtypes.setdefault(canonical, canonical)
     if isinstance(dtype, str | type | np.dtype):
-        _dtypes[dtype] = found
-    return found
+        _dtypes[dtype] = canonical
+    return canonical
 
 
 def _short(name: str, given: Any) -> DType:
@@ -126,16 +126,16 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
     """The one TensorType of this shape and dtype."""
     dtype = as_dtype(dtype)
     key = (shape, dtype)
-    found = _interned.get(key)
-    return _interned.add(key, lambda: _new(shape, dtype)) if found is None else found
+    cached = _interned.get(key)
+    return _interned.add(key, lambda: _new(shape, dtype)) if cached is None else cached
 
 
 def _new(shape: Shape, dtype: DType) -> TensorType:
-    found = TensorType()
-    found.shape, found.dtype = shape, dtype
-    found.differentiable = is_inexact(dtype)
-    found.complex = kind_of(dtype) == "c"
-    return found
+    new_type = TensorType()
+    new_type.shape, new_type.dtype = shape, dtype
+    new_type.differentiable = is_inexact(dtype)
+    new_type.complex = kind_of(dtype) == "c"
+    return new_type
 
 
 def type_of_array(array: Array) -> TensorType:
@@ -230,18 +230,18 @@ _promoted: dict[Any, DType] = {}
 def result_dtype(operands: Sequence[Any]) -> DType:
     """The dtype NumPy 2 gives these dtypes and Python numbers; numbers are weak."""
     key = tuple(type(o) if type(o) in _weak else o for o in operands)
-    found = _promoted.get(key)
-    if found is None:
+    promoted = _promoted.get(key)
+    if promoted is None:
         numbers = [_WEAK_SAMPLE[type(o)] for o in operands if type(o) in _weak]
         dtypes = [o for o in operands if type(o) not in _weak]
         if not dtypes:
             dtypes, numbers = [np.asarray(a).dtype for a in numbers], []
         try:
-            found = _promoted[key] = as_dtype(common_dtype(dtypes, numbers))
+            promoted = _promoted[key] = as_dtype(common_dtype(dtypes, numbers))
         except TypeError:
             shown = ", ".join(str(o) for o in operands)
             raise DTypeError(f"no common dtype for {shown}") from None
-    return found
+    return promoted
 
 
 _WEAK_SAMPLE: dict[type, Any] = {bool: True, int: 0, float: 0.0, complex: 0j}

@@ -55,8 +55,8 @@ class Variables(Sequence[T]):
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
-            found = self._tensors[key]
-            return Variables(found) if isinstance(found, list) else found
+            entry = self._tensors[key]
+            return Variables(entry) if isinstance(entry, list) else entry
         if key in self._named:
             return self._named[key]
         raise StateError(f"no variable is named {key!r}. {near(key, self._named)}".rstrip())

@@ -14,8 +14,8 @@ from .trying import Arrays, close, compiled, of_type, placed
 def checked(op: Op, arrays: Arrays) -> None:
     """Promise, declared views, and no writing to inputs, checked after every step."""
     placement = placed(op, arrays)
-    found = compiled(placement, backend=NumpyBackend(check=True))(*arrays)
-    for got, want in zip(found, compiled(placement, backend="numpy")(*arrays), strict=True):
+    outputs = compiled(placement, backend=NumpyBackend(check=True))(*arrays)
+    for got, want in zip(outputs, compiled(placement, backend="numpy")(*arrays), strict=True):
         np.testing.assert_array_equal(got, want)
 
 

@@ -62,8 +62,8 @@ def _patterns_of(arrays: Arrays) -> list[list[bool]]:
 
 def _batched(op: Op, xs: list[Tensor], flags: list[bool]) -> list[Tensor]:
     axes = [0 if f else None for f in flags]
-    found: list[Tensor] = vmap(lambda *ts: list(build(op, ts).outputs), axes)(*xs)
-    return found
+    outputs: list[Tensor] = vmap(lambda *ts: list(build(op, ts).outputs), axes)(*xs)
+    return outputs
 
 
 def nodes_of_a_batch(op: Op, arrays: Arrays, flags: list[bool]) -> list[Node]:
@@ -107,10 +107,10 @@ def any_number_of_examples(op: Op, arrays: Arrays) -> None:
             batch = [
                 np.repeat(a[None], count, 0) if f else a for a, f in zip(arrays, flags, strict=True)
             ]
-            for found, one in zip(run(*batch), rows, strict=True):
+            for array, one in zip(run(*batch), rows, strict=True):
                 want = np.broadcast_to(one, (count, *one.shape))
-                of_type(found, want, f"the batch of {count} examples")
-                close(found, want)
+                of_type(array, want, f"the batch of {count} examples")
+                close(array, want)
 
 
 def is_a_loop(op: Op, arrays: Arrays) -> None:
@@ -124,16 +124,16 @@ def is_a_loop(op: Op, arrays: Arrays) -> None:
         given = [*zip(batch, flags, strict=True), *[(seed, True) for seed in seeds]]
         rows = [one(*[a[i] if f else a for a, f in given]) for i in range(3)]
         values, dxs = together(*[a for a, _ in given])
-        for found, parts in zip(values, zip(*[r[0] for r in rows], strict=True), strict=True):
-            _alike(found, np.stack(parts))
+        for array, parts in zip(values, zip(*[r[0] for r in rows], strict=True), strict=True):
+            _alike(array, np.stack(parts))
         own = [f for a, f in zip(batch, flags, strict=True) if is_inexact(a.dtype)][: len(dxs)]
-        for found, parts, f in zip(dxs, zip(*[r[1] for r in rows], strict=True), own, strict=True):
-            _alike(found, np.stack(parts) if f else sum(parts))
+        for array, parts, f in zip(dxs, zip(*[r[1] for r in rows], strict=True), own, strict=True):
+            _alike(array, np.stack(parts) if f else sum(parts))
 
 
-def _alike(found: Any, want: Any) -> None:
-    of_type(found, want, "what vmap gives")
-    close(found, want)
+def _alike(array: Any, want: Any) -> None:
+    of_type(array, want, "what vmap gives")
+    close(array, want)
 
 
 def _with_gradients(

@@ -158,18 +158,18 @@ def _class_of(op: Any) -> type[Op]:
 
 def _tried(cls: type[Op], samples: Any, seed: int) -> list[tuple[Op, Arrays]]:
     given = cls.samples(np.random.default_rng(seed)) if samples is None else samples
-    found: list[tuple[Op, Arrays]] = [(op, [np.asarray(a) for a in arrays]) for op, arrays in given]
-    if not found:
+    pairs: list[tuple[Op, Arrays]] = [(op, [np.asarray(a) for a in arrays]) for op, arrays in given]
+    if not pairs:
         raise GraphGradError(
             f"there is nothing to try {cls.type} with: {cls.__name__}.samples gives no (op, arrays)"
             " pair. Write it, or give pairs as samples=[(op, arrays), ...]."
         )
-    return found
+    return pairs
 
 
 def _on_backends(names: Sequence[str] | None, report: OpReport) -> dict[str, Law]:
     """A law for each backend; a note for those of all that are not installed."""
-    found: dict[str, Law] = {}
+    laws: dict[str, Law] = {}
     for name in known_backends() if names is None else names:
         if name == "numpy":
             continue
@@ -180,8 +180,8 @@ def _on_backends(names: Sequence[str] | None, report: OpReport) -> dict[str, Law
                 raise
             report.note(str(missing))
         else:
-            found[f"on {name}"] = partial(agrees, backend=name)
-    return found
+            laws[f"on {name}"] = partial(agrees, backend=name)
+    return laws
 
 
 def _judge(report: OpReport, name: str, law: Law, op: Op, arrays: Arrays, line: str) -> None:

@@ -36,12 +36,12 @@ def linear_places(op: Op, arrays: Arrays) -> list[list[int]]:
     """The sets of inputs, by place, that may vary together while the op stays linear."""
     floating = [i for i, a in enumerate(arrays) if is_inexact(a.dtype)]
     if op.linear == "joint":
-        found = [floating]
+        groups = [floating]
     elif op.linear == "each":
-        found = [[i] for i in floating if i not in op.shape_only]
+        groups = [[i] for i in floating if i not in op.shape_only]
     else:
-        found = [[i for i in op.linear if i in floating]]
-    return [places for places in found if places]
+        groups = [[i for i in op.linear if i in floating]]
+    return [places for places in groups if places]
 
 
 def _every_place(op: Op, arrays: Arrays) -> list[list[int]]:

@@ -16,8 +16,8 @@ def executed_type(op: Op, arrays: Arrays) -> None:
     placement = placed(op, arrays)
     before = [a.copy() for a in arrays]
     for optimize in (True, False):
-        found = compiled(placement, optimize=optimize)(*arrays)
-        for value, t in zip(found, placement[1].outputs, strict=True):
+        outputs = compiled(placement, optimize=optimize)(*arrays)
+        for value, t in zip(outputs, placement[1].outputs, strict=True):
             require(isinstance(value, np.ndarray), f"{t.name} is no array: {value!r}")
             of_type(value, t, f"{t.name}, which promised {t.type!r},")
             shared = any(np.shares_memory(value, a) for a in arrays)
@@ -57,8 +57,8 @@ def unknown_lengths(op: Op, arrays: Arrays) -> None:
     """Inferred with unknown lengths, it promises what is compatible and computes the same."""
     placement = placed_unknown(op, arrays)
     expected = compiled(placed(op, arrays))(*arrays)
-    found = compiled(placement)(*arrays)
-    for value, want, t in zip(found, expected, placement[1].outputs, strict=True):
+    outputs = compiled(placement)(*arrays)
+    for value, want, t in zip(outputs, expected, placement[1].outputs, strict=True):
         promised = len(t.shape) == value.ndim and all(
             d is None or d == n for d, n in zip(t.shape, value.shape, strict=True)
         )

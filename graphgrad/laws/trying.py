@@ -78,8 +78,8 @@ def compiled(placement: tuple[list[Tensor], Node], **options: Any) -> Any:
 def run_kernel(op: Op, arrays: Arrays) -> tuple[Any, ...]:
     """The outputs of its kernel."""
     with np.errstate(all="ignore"):
-        found = op.kernel(np, *arrays)
-    return found if isinstance(found, tuple) else (found,)
+        outputs = op.kernel(np, *arrays)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def differentiable(tensors: Iterable[Tensor]) -> list[Tensor]:

@@ -69,10 +69,10 @@ class AliasAnalysis:
 
     def layout(self, t: Tensor) -> Array | None:
         """An array that lies in memory as t will, where that is settled before a run."""
-        found = self._layouts.get(t)
-        if found is None and t in self.written:
-            found = self._layouts[t] = self._contiguous(t)
-        return found
+        layout = self._layouts.get(t)
+        if layout is None and t in self.written:
+            layout = self._layouts[t] = self._contiguous(t)
+        return layout
 
     def likely(self, t: Tensor) -> Array:
         """An array that lies in memory as t will, where arguments are in row-major order."""
@@ -80,13 +80,13 @@ class AliasAnalysis:
         while self.layout(t) is None and t in self.root:
             looks.append(t)
             t = self.same.get(t.node.inputs[0], t.node.inputs[0])
-        found = self.layout(t)
-        found = self._contiguous(t) if found is None else found
+        array = self.layout(t)
+        array = self._contiguous(t) if array is None else array
         for view in reversed(looks):
             others = [_shaped(x.type) for x in view.node.inputs[1:]]
-            made = self._binding.kernel(view.node)(found, *others)
-            found = made if len(view.node.outputs) == 1 else made[view.index]
-        return found
+            made = self._binding.kernel(view.node)(array, *others)
+            array = made if len(view.node.outputs) == 1 else made[view.index]
+        return array
 
     def _visit(self, node: Node) -> None:
         op = node.op

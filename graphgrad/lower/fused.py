@@ -24,8 +24,8 @@ def fuse_loops(
     loop_of, free, parts: see `fusions`; free says it of a node. least: nodes that make a fusion.
     """
     copied = [n for n in program.nodes if free(n)]
-    found = [f for f in fusions(program, loop_of, copied, parts) if len(f.nodes) >= least]
-    made = gathered(program, found, copied)
+    groups = [f for f in fusions(program, loop_of, copied, parts) if len(f.nodes) >= least]
+    made = gathered(program, groups, copied)
     return made if any(type(n.op) is Fused for n in made.nodes) else program
 
 

@@ -102,8 +102,8 @@ class _Sources(dict[Tensor, Source]):
                 ordered = ordered and through is not None
                 view = viewed(node.op, made.type, view)
         maker = None if base in self.given else base.node
-        found = self[t] = Source(base, maker, view, ordered)
-        return found
+        source = self[t] = Source(base, maker, view, ordered)
+        return source
 
 
 class _Seating:
@@ -187,10 +187,10 @@ class _Seating:
 
 def _rows(loops: Iterable[Loop]) -> dict[Lengths, tuple[int, ...]]:
     count = Counter((loop.shape, loop.row) for loop in loops if loop.row)
-    found: dict[Lengths, tuple[int, ...]] = {}
+    rows: dict[Lengths, tuple[int, ...]] = {}
     for (shape, row), _ in count.most_common():
-        found.setdefault(shape, row)
-    return found
+        rows.setdefault(shape, row)
+    return rows
 
 
 def _known(t: Tensor) -> Lengths:
@@ -218,15 +218,15 @@ def _stages(seating: _Seating) -> dict[Node, int]:
 
 def _borders(seating: _Seating, node: Node) -> list[tuple[Node, int]]:
     """Nodes that run before a node, each with 1 where it does so in another loop, else 0."""
-    found = [(maker, 1) for maker in node.controls]
+    borders = [(maker, 1) for maker in node.controls]
     if node in seating.seats:
         for t in node.inputs:
             maker = seating.sources[t].maker
             if maker is not None:
-                found.append((maker, 0 if seating.joins(t, node) else 1))
-        return found
+                borders.append((maker, 0 if seating.joins(t, node) else 1))
+        return borders
     border = 0 if node in seating.free else 1
-    return [*found, *[(t.node, border) for t in node.inputs if t not in seating.sources.given]]
+    return [*borders, *[(t.node, border) for t in node.inputs if t not in seating.sources.given]]
 
 
 def _groups(seating: _Seating, stages: dict[Node, int]) -> list[list[Node]]:
@@ -295,8 +295,8 @@ class _Hoisting:
                 if maker is None or self.of.get(maker) is group or _is_constant(maker):
                     continue
                 earlier = maker in self.of and self.stages[maker] > stage
-                found = joined if earlier and self.seating.joins(t, node) else others
-                found.add(maker)
+                makers = joined if earlier and self.seating.joins(t, node) else others
+                makers.add(maker)
         return joined, others
 
     def _read_outside(self, nodes: Iterable[Node], *groups: list[Node]) -> set[Node]:
@@ -337,7 +337,7 @@ def _divided(seating: _Seating, group: list[Node], most: int, each: int) -> list
         return [group]
     numbered = zip(group, [r // each for r in read], strict=True)
     parts = [[n for n, _ in part] for _, part in groupby(numbered, itemgetter(1))]
-    return [found for part in parts for found in _apart(seating, part) if found]
+    return [piece for part in parts for piece in _apart(seating, part) if piece]
 
 
 def _operands(loop: Loop) -> int:
@@ -403,7 +403,7 @@ class Together:
 
     def sets(self, nodes: Iterable[Node]) -> list[list[Node]]:
         """The sets, in the order of their first nodes; each in the order given."""
-        found: dict[Node, list[Node]] = {}
+        by_root: dict[Node, list[Node]] = {}
         for node in nodes:
-            found.setdefault(self._root(node), []).append(node)
-        return list(found.values())
+            by_root.setdefault(self._root(node), []).append(node)
+        return list(by_root.values())

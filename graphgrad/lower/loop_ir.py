@@ -86,8 +86,8 @@ class Fused(Op, interned=False):
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         """The nodes one by one."""
-        found = interpret(self.program, xp, arrays)
-        return found if len(found) > 1 else found[0]
+        outputs = interpret(self.program, xp, arrays)
+        return outputs if len(outputs) > 1 else outputs[0]
 
     def __repr__(self) -> str:
         return f"Fused({', '.join(n.type for n in self.program.nodes)})"
@@ -97,15 +97,15 @@ def nodes_within(node: Node) -> Sequence[Node]:
     """The nodes that a node stands for: those that were fused, or itself."""
     if not isinstance(node.op, Fused):
         return (node,)
-    found: list[Node] = []
+    nodes: list[Node] = []
     stack = [*reversed(node.op.program.nodes)]
     while stack:
         inner = stack.pop()
         if isinstance(inner.op, Fused):
             stack.extend(reversed(inner.op.program.nodes))
         else:
-            found.append(inner)
-    return found
+            nodes.append(inner)
+    return nodes
 
 
 # --- groups: without names and places --------------------------------------------------------

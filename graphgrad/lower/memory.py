@@ -75,8 +75,8 @@ class Memory:
 
     def all(self) -> list[Buffer]:
         """Every buffer once, in the order in which they are first written."""
-        found = dict.fromkeys(self.buffers.values())
-        return sorted([*found, *self.unread.values()], key=lambda b: b.first)
+        buffers = dict.fromkeys(self.buffers.values())
+        return sorted([*buffers, *self.unread.values()], key=lambda b: b.first)
 
     def _note_reads(self) -> None:
         last, last_in = self.last, self.last_in
@@ -97,15 +97,15 @@ class Memory:
         elements of it more than once.
         """
         aliases = self._aliases
-        found: dict[Tensor, int] = {}
+        handed: dict[Tensor, int] = {}
         for place, t in enumerate(aliases.program.outputs):
             value = aliases.same.get(t, t)
             root = aliases.root.get(value, value)
-            if root in self._given or root in aliases.constants or root in found:
+            if root in self._given or root in aliases.constants or root in handed:
                 continue
             if value is root or self._shows_all(value, root):
-                found[root] = place
-        return found
+                handed[root] = place
+        return handed
 
     def _shows_all(self, view: Tensor, root: Tensor) -> bool:
         """Whether a view shows every element of its root once."""

@@ -92,6 +92,6 @@ def _value(value: Any) -> Any:
     if isinstance(value, Op):
         return _op(value)
     if type(value) is tuple:
-        found = tuple([_value(v) for v in value])
-        return value if all(a is b for a, b in zip(found, value, strict=True)) else found
+        narrowed = tuple([_value(v) for v in value])
+        return value if all(a is b for a, b in zip(narrowed, value, strict=True)) else narrowed
     return value

@@ -123,7 +123,7 @@ class _Early:
 
     def _reached(self, i: int) -> list[int]:
         """Nodes that can run, and would not before, or would free less, now that i has run."""
-        found = []
+        ready = []
         for v in self.flow.reads[i]:
             self.uses[v] -= 1
             self.readers[v] -= i
@@ -131,12 +131,12 @@ class _Early:
                 last = self.readers[v]
                 self.gain[last] += self.flow.sizes[v]
                 if not self.waits[last]:
-                    found.append(last)
+                    ready.append(last)
         for j in self.after[i]:
             self.waits[j] -= 1
             if not self.waits[j]:
-                found.append(j)
-        return found
+                ready.append(j)
+        return ready
 
 
 def peak(flow: _Flow, order: Iterable[int]) -> int:

@@ -139,15 +139,15 @@ class Plan(NamedTuple):
     @property
     def peak(self) -> int:
         """Bytes that a run takes at the worst moment, with what loops take beyond the plan."""
-        found, seen = self.planned, set()
+        peak, seen = self.planned, set()
         for _, body in self.bodies:
             own = None if body.loop is None else body.loop.own()
             if own is None:
-                found += sum(plan.peak - plan.planned for plan in body.plans)
+                peak += sum(plan.peak - plan.planned for plan in body.plans)
             elif body.op not in seen:
                 seen.add(body.op)
-                found += own
-        return found
+                peak += own
+        return peak
 
     def explain(self, within: bool = False) -> list[str]:
         """Lines about steps, memory and the groups that run as one.

@@ -118,14 +118,14 @@ class _Slots:
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""
         aliases, memory = self._aliases, self._memory
-        found = []
+        results = []
         for place, t in enumerate(aliases.program.outputs):
             value = aliases.same.get(t, t)
             root = aliases.root.get(value, value)
             copied = memory.handed.get(root) != place
             made = root not in memory.buffers and root not in self._given
-            found.append(Result(self._of(value), copied, made))
-        return tuple(found)
+            results.append(Result(self._of(value), copied, made))
+        return tuple(results)
 
     # --- steps -------------------------------------------------------------------------------
 
@@ -158,11 +158,11 @@ class _Slots:
 
     def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
         key = (node.op, inputs, *[t.type for t in node.inputs])
-        found = self.views.get(key)
-        if found is None:
+        step = self.views.get(key)
+        if step is None:
             outputs = tuple([self.numbers.fix() for _ in node.outputs])
-            found = self.views[key] = Step(node, kernel, False, inputs, outputs, looks=True)
-        self._name(node, found.outputs)
+            step = self.views[key] = Step(node, kernel, False, inputs, outputs, looks=True)
+        self._name(node, step.outputs)
 
     def _is_returned(self, action: Action) -> bool:
         """Whether it costs less to let a ufunc make its result: a small one, for the caller."""
@@ -216,11 +216,11 @@ class _Slots:
         return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
-        found = self.places.get((offset, type))
-        if found is None:
+        cached = self.places.get((offset, type))
+        if cached is None:
             place = Place(self.numbers.fix(), offset, type)
-            found = self.places[offset, type] = place
-        return found.slot
+            cached = self.places[offset, type] = place
+        return cached.slot
 
     # --- liveness ----------------------------------------------------------------------------
 
@@ -230,12 +230,12 @@ class _Slots:
     def _read_last(self, at: int, action: Action) -> list[int]:
         """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
-        found: list[int] = []
+        slots: list[int] = []
         for t in action.inputs:
             slot = self._slot[t]
-            if slot >= arity and last[t] == at and slot not in found:
-                found.append(slot)
-        return found
+            if slot >= arity and last[t] == at and slot not in slots:
+                slots.append(slot)
+        return slots
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:

@@ -58,22 +58,22 @@ def _specialised(program: Program, types: Sequence[TensorType], known: _Known) -
 def _of_type(t: Tensor, type: TensorType, known: _Known) -> Tensor:
     if type is t.type:
         return t
-    found: Tensor | None = known.get((t, type))
-    if found is None:
-        found = known[t, type] = Tensor(t.node, t.index, type)
-    return found
+    retyped: Tensor | None = known.get((t, type))
+    if retyped is None:
+        retyped = known[t, type] = Tensor(t.node, t.index, type)
+    return retyped
 
 
 def _on(node: Node, reads: tuple[Tensor, ...], known: _Known) -> Node:
     """The node on what it reads now."""
-    found: Node | None = known.get((node, reads))
-    if found is None:
+    derived: Node | None = known.get((node, reads))
+    if derived is None:
         if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
             node.op.check(*[t.shape for t in reads])
-        found = derive(node, _of_types(node.op, reads, known), reads)
+        derived = derive(node, _of_types(node.op, reads, known), reads)
         if node.op.pure:
-            known[node, reads] = found
-    return found
+            known[node, reads] = derived
+    return derived
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], known: _Known) -> Op:

@@ -268,13 +268,13 @@ def _narrowed(program: Program) -> Program:
 def named_leaves(outputs: Any) -> list[tuple[str, Tensor | None]]:
     """A name for every output: its path in dicts, else the name that the user gave it."""
     leaves = flatten(outputs)
-    found: list[tuple[str, Tensor | None]] = []
+    named: list[tuple[str, Tensor | None]] = []
     for i, (path, t) in enumerate(zip(paths(outputs), leaves, strict=True)):
         given = None if t is None else t.node._name
         keys = re.findall(r"\['(.*?)'\]|\[(.+?)\]", path)
         own = "/".join(a or b for a, b in keys) if "['" in path else given
-        found.append((own or ("output" if len(leaves) == 1 else f"output_{i}"), t))
-    return found
+        named.append((own or ("output" if len(leaves) == 1 else f"output_{i}"), t))
+    return named
 
 
 def _plain(tree: Any) -> Any:

@@ -34,8 +34,8 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
     truth("deg", deg)
     z = as_tensor(z)
     (z,) = promoted(cast(z, "int64") if kind_of(z.dtype) == "b" else z, floating=True, small=True)
-    found = arctan2(imag(z), real(z))
-    return found * (180 / math.pi) if deg else found
+    theta = arctan2(imag(z), real(z))
+    return theta * (180 / math.pi) if deg else theta
 
 
 def deg2rad(x: TensorLike, /) -> Tensor:

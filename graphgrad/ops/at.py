@@ -105,8 +105,8 @@ class Updating(Op, abstract=True):
 
     def batch(self, batch: Batch) -> Outputs:
         x, updates = batch.every(0, 1)
-        key, found, here, there = batched_key(self.key, batch, 2, True)
-        return batch.build(self.replace(key=key), x, moveaxis(updates, there, here), *found)
+        key, indices, here, there = batched_key(self.key, batch, 2, True)
+        return batch.build(self.replace(key=key), x, moveaxis(updates, there, here), *indices)
 
     def read(self, t: Tensor, node: Node) -> Tensor:
         """t at the key."""
@@ -198,8 +198,8 @@ class LastAt(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         (x,) = batch.every(0)
-        key, found, here, there = batched_key(self.key, batch, 1, True)
-        return (moveaxis(apply(LastAt(key), x, *found), here, there),)
+        key, indices, here, there = batched_key(self.key, batch, 1, True)
+        return (moveaxis(apply(LastAt(key), x, *indices), here, there),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -416,10 +416,10 @@ class AtIndex:
             return getitem(self._x, self._parts)
         _check_mode(mode, fill_value)
         parts, inside = _within(self._x, self._parts, mode)
-        found = getitem(self._x, tuple(parts))
+        picked = getitem(self._x, tuple(parts))
         if mode != "fill" or not inside:
-            return found
-        return _filled_outside(found, inside, parts, self._x, fill_value)
+            return picked
+        return _filled_outside(picked, inside, parts, self._x, fill_value)
 
     def _of(self, x: Tensor) -> AtIndex:
         return AtIndex(x, self._parts)
@@ -593,7 +593,7 @@ def _in_bounds(index: Tensor, length: Tensor, mode: str) -> tuple[Tensor, Tensor
 
 
 def _filled_outside(
-    found: Tensor, inside: list[Tensor], parts: list[Any], x: Tensor, fill_value: Any
+    picked: Tensor, inside: list[Tensor], parts: list[Any], x: Tensor, fill_value: Any
 ) -> Tensor:
     """What was found, with the fill value where an index was out of bounds."""
     if fill_value is None:
@@ -601,9 +601,9 @@ def _filled_outside(
     held = inside[0]
     for other in inside[1:]:
         held = logical_and(held, other)
-    behind = found.ndim - held.ndim - places_at(x, tuple(parts)).start
+    behind = picked.ndim - held.ndim - places_at(x, tuple(parts)).start
     held = expand_dims(held, tuple(range(held.ndim, held.ndim + behind))) if behind else held
-    return where(held, found, like(fill_value, found))
+    return where(held, picked, like(fill_value, picked))
 
 
 def indices_in_bounds(indices: Tensor, length: Tensor, mode: str) -> Tensor:
@@ -676,11 +676,11 @@ def dynamic_update_slice(x: TensorLike, update: TensorLike, starts: Any) -> Tens
     """
     x = as_tensor(x)
     update = update if isinstance(update, Tensor) else as_tensor(update)
-    found = _windows("dynamic_update_slice", x, starts, update.shape)
+    windows = _windows("dynamic_update_slice", x, starts, update.shape)
     key: list[Any] = [slice(None)] * x.ndim
-    for i, (axis, index) in enumerate(found):
-        key[axis] = expand_dims(index, tuple(range(1, len(found) - i)))
-    moved = [axis for axis, _ in found]
+    for i, (axis, index) in enumerate(windows):
+        key[axis] = expand_dims(index, tuple(range(1, len(windows) - i)))
+    moved = [axis for axis, _ in windows]
     if moved and moved != list(range(moved[0], moved[0] + len(moved))):
         update = moveaxis(update, moved, range(len(moved)))
     return at(x)[tuple(key)].set(update)

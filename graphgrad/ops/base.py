@@ -174,10 +174,10 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     """A copy of a number, an array or nested lists, cast to a dtype if one is given."""
     check_unmasked(value)
     array = array_of(value)
-    found = as_dtype(array.dtype if dtype is None else dtype)
-    if kind_of(array.dtype) == "c" and kind_of(found) != "c":
-        raise DTypeError(f"{value!r} as {found} would drop the imaginary part; use its real part")
-    return np.array(array_of(value, found))  # an error, not a wrapped number
+    target = as_dtype(array.dtype if dtype is None else dtype)
+    if kind_of(array.dtype) == "c" and kind_of(target) != "c":
+        raise DTypeError(f"{value!r} as {target} would drop the imaginary part; use its real part")
+    return np.array(array_of(value, target))  # an error, not a wrapped number
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:
@@ -186,10 +186,10 @@ def scalar(value: Any, dtype: DType) -> Tensor:
     if context.origin is None:
         return constant(value, dtype)
     key = ("scalar", repr(value), dtype, context.region)
-    found = context.graph.residuals.get(key)
-    if found is None:
-        found = context.graph.residuals[key] = constant(value, dtype)
-    return found
+    cached = context.graph.residuals.get(key)
+    if cached is None:
+        cached = context.graph.residuals[key] = constant(value, dtype)
+    return cached
 
 
 class Cast(Op):
@@ -290,10 +290,10 @@ def promoted(
             if len(same) == len(operands):
                 return same
     held = [_held(o) for o in operands]
-    found = operand_dtypes(*held)
-    dtype = result_dtype(found)
+    dtypes = operand_dtypes(*held)
+    dtype = result_dtype(dtypes)
     if floating:
-        dtype = small_float(found) if small else inexact(dtype)
+        dtype = small_float(dtypes) if small else inexact(dtype)
     return tuple([_as(o, dtype) for o in held])
 
 

@@ -106,7 +106,7 @@ def _known(what: str, a: Tensor) -> int:
 
 def _leading(a: Tensor) -> tuple[int, ...]:
     """The lengths of all axes but the last, for reshape: one may be unknown."""
-    found = [-1 if not isinstance(d, int) else d for d in a.shape[:-1]]
-    if found.count(-1) > 1:
+    lengths = [-1 if not isinstance(d, int) else d for d in a.shape[:-1]]
+    if lengths.count(-1) > 1:
         raise ShapeError(f"bits take at most one unknown length, got {a.type!r}")
-    return tuple(found)
+    return tuple(lengths)

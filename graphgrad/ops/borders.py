@@ -115,17 +115,17 @@ def _widths(x: Tensor, given: Any) -> list[Any]:
         for axis, width in given.items():
             pairs[normal_axis(axis, x.ndim)] = tuple(np.broadcast_to(width, 2).tolist())
         return pairs
-    found = array_of(given)
-    if found.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
+    widths = array_of(given)
+    if widths.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
         raise ShapeError(f"pad of {x.type!r}: a number, or a pair for each axis, got {given!r}")
-    return np.broadcast_to(found, (x.ndim, 2)).tolist()  # type: ignore[no-any-return]
+    return np.broadcast_to(widths, (x.ndim, 2)).tolist()  # type: ignore[no-any-return]
 
 
 def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], values: Any) -> Tensor:
-    found = array_of(values, x.dtype)
-    if found.size == 1:
-        return apply(Pad(widths, found.reshape(()).item()), x)
-    for axis, (low, high) in enumerate(_widths(x, found)):
+    constants = array_of(values, x.dtype)
+    if constants.size == 1:
+        return apply(Pad(widths, constants.reshape(()).item()), x)
+    for axis, (low, high) in enumerate(_widths(x, constants)):
         for side, value in ((0, low), (1, high)):
             pairs = [(0, 0)] * x.ndim
             pairs[axis] = (widths[axis][0], 0) if side == 0 else (0, widths[axis][1])

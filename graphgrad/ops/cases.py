@@ -66,12 +66,12 @@ def where_first(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tens
 
 
 def _condition(what: str, condition: TensorLike) -> Tensor:
-    found = as_tensor(condition)
-    if kind_of(found.dtype) != "b":
+    tensor = as_tensor(condition)
+    if kind_of(tensor.dtype) != "b":
         raise DTypeError(
-            f"a condition of {what} is bool, got {found.type!r}, built at {found.where}"
+            f"a condition of {what} is bool, got {tensor.type!r}, built at {tensor.where}"
         )
-    return found
+    return tensor
 
 
 def choose(x: TensorLike, choices: Any, mode: str = "raise") -> Tensor:
@@ -101,14 +101,14 @@ def choose(x: TensorLike, choices: Any, mode: str = "raise") -> Tensor:
         raise DTypeError(f"choose takes the number of a choice, an integer, got {x.type!r}")
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', got {mode!r}")
-    found = promoted(*tensors_of(choices, "choose"))
-    numbers, count = cast(as_places(x), "int64"), len(found)
+    tensors = promoted(*tensors_of(choices, "choose"))
+    numbers, count = cast(as_places(x), "int64"), len(tensors)
     if mode != "raise":
         numbers = indices_in_bounds(x, constant(count), mode)
     else:
         numbers = where(less(numbers, 0), count, numbers)
-    shape = broadcast([numbers.shape, *[c.shape for c in found]])
-    layers = stack([broadcast_to(c, shape) for c in found])
+    shape = broadcast([numbers.shape, *[c.shape for c in tensors]])
+    layers = stack([broadcast_to(c, shape) for c in tensors])
     places = expand_dims(broadcast_to(numbers, shape), 0)
     return squeeze(take_along_axis(layers, places, axis=0), 0)
 
@@ -174,8 +174,8 @@ def _inside(x: Tensor, condition: Tensor) -> Tensor:
     """
     if not x.size or condition.shape != x.shape:
         return x
-    found = take(flatten(x), argmax(cast(flatten(condition), "int64")), 0)
-    return where(condition, x, stop_gradient(found))
+    element = take(flatten(x), argmax(cast(flatten(condition), "int64")), 0)
+    return where(condition, x, stop_gradient(element))
 
 
 def apply_over_axes(func: Callable[[Tensor, int], Any], x: TensorLike, axes: Any) -> Tensor:

@@ -228,10 +228,10 @@ def full_like(
     """
     check_device(device)
     like = type_of(x)
-    found = like.dtype if dtype is None else as_dtype(dtype)
+    fill_dtype = like.dtype if dtype is None else as_dtype(dtype)
     if like.static:
-        return full(like.shape, fill_value, dtype=found)
-    return broadcast_like(full((), fill_value, dtype=found), stop_gradient(x))
+        return full(like.shape, fill_value, dtype=fill_dtype)
+    return broadcast_like(full((), fill_value, dtype=fill_dtype), stop_gradient(x))
 
 
 def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -370,8 +370,8 @@ def linspace(
     weight = weight.reshape(-1, *(1,) * max(first.ndim, last.ndim))
     points = moveaxis(first * (1 - weight) + last * weight, 0, axis)
     if dtype is not None:
-        found = as_dtype(dtype)
-        points = cast(floor(points) if kind_of(found) in "iu" else points, found)
+        target = as_dtype(dtype)
+        points = cast(floor(points) if kind_of(target) in "iu" else points, target)
     steps = max(count - endpoint, 0)
     return (points, (last - first) * (1 / steps if steps else np.nan)) if retstep else points
 

@@ -276,8 +276,8 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     >>> gg.isdtype(gg.float32, ("integral", "real floating"))
     True
     """
-    found = as_dtype(dtype)
-    return any(_is_of(found, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
+    candidate = as_dtype(dtype)
+    return any(_is_of(candidate, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def _is_of(dtype: DType, kind: Any) -> builtins.bool:
@@ -340,14 +340,14 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = _dtype_of(type)
     if not is_inexact(dtype):
         raise DTypeError(f"finfo takes a floating dtype, got {dtype}; gg.iinfo is for integers")
-    found = kinds.limits_of(dtype)
+    limits = kinds.limits_of(dtype)
     return FloatInfo(
-        int(found.bits),
-        float(found.eps),
-        float(found.max),
-        float(found.min),
-        float(found.smallest_normal),
-        as_dtype(found.dtype),
+        int(limits.bits),
+        float(limits.eps),
+        float(limits.max),
+        float(limits.min),
+        float(limits.smallest_normal),
+        as_dtype(limits.dtype),
     )
 
 
@@ -369,8 +369,8 @@ def iinfo(type: Any, /) -> IntegerInfo:
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "iu":
         raise DTypeError(f"iinfo takes an integer dtype, got {dtype}; gg.finfo is for floats")
-    found = np.iinfo(dtype)
-    return IntegerInfo(int(found.bits), int(found.max), int(found.min), dtype)
+    limits = np.iinfo(dtype)
+    return IntegerInfo(int(limits.bits), int(limits.max), int(limits.min), dtype)
 
 
 def broadcast_shapes(*shapes: Any) -> Shape:

@@ -80,10 +80,10 @@ class Einsum(Op):
             return NO_GRAD
         others = [t for j, t in enumerate(terms) if j != i]
         tensors = [t for j, t in enumerate(node.inputs) if j != i]
-        found = out + "".join(others)
-        kept = "".join([letter for letter in term if letter in found])
+        letters = out + "".join(others)
+        kept = "".join([letter for letter in term if letter in letters])
         dx = contract(",".join([out, *others]) + "->" + kept, dz, *tensors)
-        lost = tuple([axis for axis, letter in enumerate(term) if letter not in found])
+        lost = tuple([axis for axis, letter in enumerate(term) if letter not in letters])
         return broadcast_like(expand_dims(dx, lost), x) if lost else dx
 
     def batch(self, batch: Batch) -> Outputs | None:

@@ -293,10 +293,10 @@ def real_of(dtype: DType) -> DType:
 
 
 def _norm(norm: str | None) -> str:
-    found = "backward" if norm is None else norm
-    if found not in NORMS:
+    mode = "backward" if norm is None else norm
+    if mode not in NORMS:
         raise ShapeError(f"norm is one of {', '.join(map(repr, NORMS))}, got {norm!r}")
-    return found
+    return mode
 
 
 def _as_complex(x: TensorLike) -> Tensor:
@@ -323,10 +323,10 @@ def _fitted(x: Tensor, n: int | None, axis: int) -> Tensor:
 
 
 def _length(n: Any) -> int | None:
-    found = None if n is None else whole("n", n)
-    if found is not None and found < 1:
+    length = None if n is None else whole("n", n)
+    if length is not None and length < 1:
         raise ShapeError(f"a Fourier transform is of at least one number, got n={n}")
-    return found
+    return length
 
 
 def _axes(x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
@@ -335,11 +335,11 @@ def _axes(x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
     if axes is None:
         count = x.ndim if sizes is None else len(sizes)
         axes = range(-count, 0)
-    found = [normal_axis(axis, x.ndim) for axis in listed(axes)]
-    sizes = [None] * len(found) if sizes is None else [None if n == -1 else n for n in sizes]
-    if len(sizes) != len(found) or not found:
-        raise ShapeError(f"a transform of {x.type!r} over axes {found} has lengths s={s}")
-    return list(zip(found, map(_length, sizes), strict=True))
+    normal_axes = [normal_axis(axis, x.ndim) for axis in listed(axes)]
+    sizes = [None] * len(normal_axes) if sizes is None else [None if n == -1 else n for n in sizes]
+    if len(sizes) != len(normal_axes) or not normal_axes:
+        raise ShapeError(f"a transform of {x.type!r} over axes {normal_axes} has lengths s={s}")
+    return list(zip(normal_axes, map(_length, sizes), strict=True))
 
 
 # --- transforms ----------------------------------------------------------------------------------
@@ -858,10 +858,10 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
 
 def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any) -> Tensor:
     check_device(device)
-    found = as_dtype("float64" if dtype is None else dtype)
-    if not is_floating(found):
-        raise DTypeError(f"frequencies are floating, got dtype {found}")
-    return constant(make(_length(whole("n", n)), d), found)
+    float_dtype = as_dtype("float64" if dtype is None else dtype)
+    if not is_floating(float_dtype):
+        raise DTypeError(f"frequencies are floating, got dtype {float_dtype}")
+    return constant(make(_length(whole("n", n)), d), float_dtype)
 
 
 def fftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
@@ -908,13 +908,13 @@ def ifftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
 
 def _shifted(x: TensorLike, axes: Any, by: Callable[[int], int]) -> Tensor:
     x = as_tensor(x)
-    found = [
+    normal_axes = [
         normal_axis(axis, x.ndim) for axis in (range(x.ndim) if axes is None else listed(axes))
     ]
     shifts = []
-    for axis in found:
+    for axis in normal_axes:
         length = x.shape[axis]
         if not isinstance(length, int):
             raise ShapeError(f"the middle of axis {axis} of {x.type!r} is known only when run")
         shifts.append(by(length))
-    return roll(x, tuple(shifts), tuple(found)) if found else x
+    return roll(x, tuple(shifts), tuple(normal_axes)) if normal_axes else x

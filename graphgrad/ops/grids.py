@@ -294,13 +294,13 @@ def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Tensor, ...]:
     (array([0, 0, 1]), array([0, 1, 1]))
     """
     rows, columns = _sides("mask_indices", n, None)
-    found = mask_func(np.ones((rows, columns), np.int64), k)
-    if isinstance(found, Tensor):
+    mask = mask_func(np.ones((rows, columns), np.int64), k)
+    if isinstance(mask, Tensor):
         raise SymbolicError(
             "mask_indices: the indices have to be known, but mask_func makes a tensor; use a "
             "function of NumPy, as np.triu for gg.triu"
         )
-    return tuple(map(constant, np.nonzero(np.asarray(found) != 0)))
+    return tuple(map(constant, np.nonzero(np.asarray(mask) != 0)))
 
 
 def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
@@ -402,17 +402,17 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     array([1, 5])
     """
     lengths = _lengths("ravel_multi_index", dims)
-    found = [_integers(t) for t in tensors_of(multi_index, "ravel_multi_index")]
+    coords = [_integers(t) for t in tensors_of(multi_index, "ravel_multi_index")]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(lengths)
-    if len(found) != len(lengths) or len(modes) != len(lengths):
+    if len(coords) != len(lengths) or len(modes) != len(lengths):
         raise ShapeError(
-            f"ravel_multi_index takes an index and a mode for each of {lengths}, got {len(found)} "
+            f"ravel_multi_index takes an index and a mode for each of {lengths}, got {len(coords)} "
             f"and {len(modes)}"
         )
     steps = np.cumprod([1, *(lengths[::-1] if _order(order) == "C" else lengths)])[:-1]
     steps = steps[::-1] if order == "C" else steps
     total = constant(0, "int64")
-    for index, length, how, step in zip(found, lengths, modes, steps.tolist()):
+    for index, length, how, step in zip(coords, lengths, modes, steps.tolist()):
         total = total + _inside(index, length, how) * step
     return total
 

@@ -363,8 +363,8 @@ def histogram(
     even = not (isinstance(bins, Tensor) or np.ndim(bins))
     place, inside = (_even_bins_of if even else _bins_of)(x, edges)
     count = _bin_count(edges)
-    found = None if weights is None else as_tensor(weights)
-    y = _counts(where(inside, place, count), count, found)
+    amounts = None if weights is None else as_tensor(weights)
+    y = _counts(where(inside, place, count), count, amounts)
     return (y / diff(edges) / sum(y) if density else y), edges
 
 

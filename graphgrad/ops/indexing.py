@@ -237,8 +237,8 @@ class GetItem(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         x = batch.inputs[0]
-        key, found, here, there = batched_key(self.key, batch, 1, batch.flags[0])
-        return (moveaxis(apply(GetItem(key), x, *found), here, there),)
+        key, indices, here, there = batched_key(self.key, batch, 1, batch.flags[0])
+        return (moveaxis(apply(GetItem(key), x, *indices), here, there),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -283,8 +283,8 @@ class AddAt(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         x, updates = batch.every(0, 1)
-        key, found, here, there = batched_key(self.key, batch, 2, True)
-        return batch.build(AddAt(key), x, moveaxis(updates, there, here), *found)
+        key, indices, here, there = batched_key(self.key, batch, 2, True)
+        return batch.build(AddAt(key), x, moveaxis(updates, there, here), *indices)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """One for each element that is added."""
@@ -313,12 +313,12 @@ def batched_key(
     if not any(batch.flags[start:]):
         axes = () if together else (rank,), () if together else (0,)
         return (FULL, *key), batch.inputs[start:], *axes
-    found = batch.aligned(*range(start, len(batch.inputs)))
+    indices = batch.aligned(*range(start, len(batch.inputs)))
     if not of_batch:
-        return key, found, (at,), (0,)
+        return key, indices, (at,), (0,)
     rows = expand_dims(batch.numbers(), tuple(range(1, 1 + rank)))
     moved = tuple(range(1, 1 + rank))
-    return (AT, *key), (rows, *found), moved, tuple([i + at for i in moved])
+    return (AT, *key), (rows, *indices), moved, tuple([i + at for i in moved])
 
 
 def indexed(key: Key, start: int) -> Places:

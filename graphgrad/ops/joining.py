@@ -212,14 +212,14 @@ def _joined(xs: Any, what: str, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     tensors = tensors_of(xs, what)
     if dtype is None:
         return promoted(*tensors)
-    found = as_dtype(dtype)
+    target = as_dtype(dtype)
     for t in tensors:
-        if not can_cast(t.dtype, found, casting):
+        if not can_cast(t.dtype, target, casting):
             raise DTypeError(
-                f"{what} as {found} of {t.type!r}, built at {t.where}: casting={casting!r} does "
+                f"{what} as {target} of {t.type!r}, built at {t.where}: casting={casting!r} does "
                 "not allow it; cast it first"
             )
-    return tuple([cast(t, found) for t in tensors])
+    return tuple([cast(t, target) for t in tensors])
 
 
 class Stack(Op):

@@ -40,10 +40,10 @@ __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat"
 
 def checked_size(size: Any) -> int:
     """A size as an int; ShapeError for a negative one."""
-    found = whole("size", size)
-    if found < 0:
-        raise ShapeError(f"a size is never negative, got {found}")
-    return found
+    length = whole("size", size)
+    if length < 0:
+        raise ShapeError(f"a size is never negative, got {length}")
+    return length
 
 
 def counted_up(x: Tensor) -> Tensor:

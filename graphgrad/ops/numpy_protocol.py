@@ -27,9 +27,9 @@ API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 def _by_name(names: str, renamed: Mapping[str, str]) -> dict[Any, str]:
     """NumPy function -> name of ours; functions that this NumPy lacks are left out."""
     pairs = {**{n: n for n in names.split()}, **renamed}
-    found = {_find(np, theirs): ours for theirs, ours in pairs.items()}
-    found.pop(None, None)
-    return found
+    functions = {_find(np, theirs): ours for theirs, ours in pairs.items()}
+    functions.pop(None, None)
+    return functions
 
 
 def _find(root: Any, name: str) -> Any:
@@ -102,12 +102,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 def _dispatched() -> dict[Any, str]:
     """Every function of NumPy that asks its arguments for __array_function__ -> its dotted name."""
-    kind, found = type(np.sum), {}
+    kind, functions = type(np.sum), {}
     for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
         for name, fn in vars(module).items():
-            if isinstance(fn, kind) and name[0] != "_" and fn not in found:
-                found[fn] = prefix + fn.__name__
-    return found
+            if isinstance(fn, kind) and name[0] != "_" and fn not in functions:
+                functions[fn] = prefix + fn.__name__
+    return functions
 
 
 FUNCTIONS: dict[Callable[..., Any], str] = {
@@ -262,15 +262,15 @@ def _cast_first(
         return inputs
     if not any(c * ufunc.nin + "->" + c * ufunc.nout in ufunc.types for c in "dl"):
         return inputs  # of another dtype than its result: the keyword is refused
-    found, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
+    dtype, casting = as_dtype(kwargs.pop("dtype")), kwargs.pop("casting", "same_kind")
     tensors = [as_tensor(x) for x in inputs]
     for t in tensors:
-        if not can_cast(t.dtype, found, casting):
+        if not can_cast(t.dtype, dtype, casting):
             raise DTypeError(
-                f"np.{ufunc.__name__}(dtype={found}) of {t.name}: {t.type!r} (built at {t.where}): "
+                f"np.{ufunc.__name__}(dtype={dtype}) of {t.name}: {t.type!r} (built at {t.where}): "
                 f"casting={casting!r} does not allow it; cast it first"
             )
-    return tuple([cast(t, found) for t in tensors])
+    return tuple([cast(t, dtype) for t in tensors])
 
 
 def array_function(
@@ -318,8 +318,8 @@ def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
 
 def _ours(name: str | None) -> Any:
     """The public function of this name, or None."""
-    found = _find(sys.modules["graphgrad"], name) if name else None
-    return found if callable(found) else None
+    function = _find(sys.modules["graphgrad"], name) if name else None
+    return function if callable(function) else None
 
 
 # --- arguments ---------------------------------------------------------------------------------

@@ -43,14 +43,14 @@ def scanned(
         """By rows and forwards, which is all that some runtimes know."""
         rows = [_turned(to, _moved(to, x, axis, 0), reverse) for x in stacked]
         moved = [tensor_type(_first(t.shape, axis), t.dtype) for t in types[ends:]]
-        found = to.Scan(
+        outputs = to.Scan(
             *carries,
             *rows,
             body=to.subgraph(run, *given),
             num_scan_inputs=len(rows),
             types=(*types[:ends], *moved),
         )
-        made = found if isinstance(found, tuple) else (found,)
+        made = outputs if isinstance(outputs, tuple) else (outputs,)
         back = [_moved(to, _turned(to, x, reverse), 0, axis) for x in made[ends:]]
         return (*made[:ends], *back)
 
@@ -58,8 +58,8 @@ def scanned(
         return loop(to)
     none = to.Equal(to.Squeeze(to.length(stacked[0], axis), [0]), 0)
     branches = {"then_branch": to.subgraph(nothing), "else_branch": to.subgraph(loop)}
-    found = to.If(none, **branches, types=types)
-    return found if isinstance(found, tuple) else (found,)
+    outputs = to.If(none, **branches, types=types)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def _moved(to: Any, x: Any, start: int, end: int) -> Any:

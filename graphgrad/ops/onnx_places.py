@@ -74,7 +74,7 @@ class _Layout:
         arrays = iter(self.indices)
         at = 0 if self.together or not self.indices else self.rank
         start = 0
-        axis, found, seen = 0, [], False
+        axis, places, seen = 0, [], False
         block = self._block()
         for item in self.key:
             if item is None:
@@ -84,14 +84,14 @@ class _Layout:
                 if self.together and not seen:
                     at, seen = at + self.rank, True
                 value = next(arrays) if item == AT else np.array(item)
-                found.append(self._array(value, block, total))
+                places.append(self._array(value, block, total))
             elif isinstance(item, int):
-                found.append(self._array(np.array(item), start, total))
+                places.append(self._array(np.array(item), start, total))
             else:
-                found.append(self._range(axis, item, at, total))
+                places.append(self._range(axis, item, at, total))
                 at += 1
             axis += 1
-        return found
+        return places
 
     def _block(self) -> int:
         """Where the axes of the arrays begin."""

@@ -63,8 +63,8 @@ class PerExample(Op):
             raise ShapeError(f"the batched inputs of {self.op!r} have {sorted(counts)} examples")
         rows = []
         for i in range(counts.pop()):
-            found = kernel(*[a[i] if b else a for a, b in zip(arrays, self.batched, strict=True)])
-            rows.append(found if isinstance(found, tuple) else (found,))
+            outputs = kernel(*[a[i] if b else a for a, b in zip(arrays, self.batched, strict=True)])
+            rows.append(outputs if isinstance(outputs, tuple) else (outputs,))
         if not rows:
             return self._empty(xp, arrays)
         columns = tuple(xp.stack(column) for column in zip(*rows, strict=True))
@@ -76,8 +76,8 @@ class PerExample(Op):
 
         def run(to: Any, *given: Any) -> Any:
             supply = iter(given)
-            found = [next(supply) if b else x for x, b in zip(xs, self.batched, strict=True)]
-            made = to.apply(self.op, *found)
+            inputs = [next(supply) if b else x for x, b in zip(xs, self.batched, strict=True)]
+            made = to.apply(self.op, *inputs)
             return made if isinstance(made, tuple) else (made,)
 
         return scanned(to, run, (), rows, self.infer(*map(to.type_of, xs)))

@@ -56,8 +56,8 @@ def refuse_length(op: Op) -> Any:
 
 def _rows_of_places(to: Any, x: Any) -> Any:
     """Where x is not 0, an output for each axis, in ONNX."""
-    found = to.NonZero(to.cast(x, "bool"))
-    return tuple([to.Gather(found, np.int64(i), axis=0) for i in range(x.rank)])
+    places = to.NonZero(to.cast(x, "bool"))
+    return tuple([to.Gather(places, np.int64(i), axis=0) for i in range(x.rank)])
 
 
 class Nonzero(Counted):
@@ -105,8 +105,8 @@ class MaskPlaces(Counted):
 
 
 def _places(xp: Any, x: Any) -> Any:
-    found = tuple([xp.astype(i, INT64) for i in xp.nonzero(x)])
-    return found if len(found) > 1 else found[0]
+    places = tuple([xp.astype(i, INT64) for i in xp.nonzero(x)])
+    return places if len(places) > 1 else places[0]
 
 
 def mask_places(x: Tensor, axis: int, mask: Tensor) -> tuple[Tensor, ...]:

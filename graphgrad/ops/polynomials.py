@@ -52,14 +52,14 @@ __all__ = [
 
 def _coefficients(who: str, *polynomials: TensorLike) -> list[Tensor]:
     """Vectors of known lengths; a number is a constant polynomial."""
-    found = [expand_dims(t, 0) if t.ndim == 0 else t for t in map(as_tensor, polynomials)]
-    for t in found:
+    vectors = [expand_dims(t, 0) if t.ndim == 0 else t for t in map(as_tensor, polynomials)]
+    for t in vectors:
         if t.ndim != 1 or not isinstance(t.shape[0], int):
             raise ShapeError(
                 f"{who} takes vectors of coefficients, of known lengths, got {t.type!r}, built at "
                 f"{t.where}"
             )
-    return found
+    return vectors
 
 
 def polyval(p: TensorLike, x: TensorLike) -> Tensor:

@@ -52,11 +52,11 @@ class PyFunction(Op, interned=False):
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         try:
-            found = self.fn(*[_read_only(a) for a in arrays])
+            ys = self.fn(*[_read_only(a) for a in arrays])
         except Exception as error:
             error.add_note(f"in the py_function {self.label}")
             raise
-        values = found if isinstance(found, tuple | list) and len(self.out_types) != 1 else [found]
+        values = ys if isinstance(ys, tuple | list) and len(self.out_types) != 1 else [ys]
         if len(values) != len(self.out_types):
             raise ExecutionError(
                 f"the py_function {self.label} returned {len(values)} values, "
@@ -93,8 +93,8 @@ class PyFunction(Op, interned=False):
                 f"the gradient of the py_function {self.label}, used at {node.where}, is needed "
                 "but was not given; pass vjp=, or put gg.stop_gradient on its inputs"
             )
-        found = self.rule(node, *dys)
-        return found if isinstance(found, tuple | list) else (found,)
+        dxs = self.rule(node, *dys)
+        return dxs if isinstance(dxs, tuple | list) else (dxs,)
 
     def __repr__(self) -> str:
         return f"PyFunction({self.label})"

@@ -379,10 +379,10 @@ def mean(
 
 def _floating(x: Tensor, dtype: Any = None) -> Tensor:
     """x in a floating or complex dtype: as asked for, else its own, or float64."""
-    found = inexact(x.dtype) if dtype is None else as_dtype(dtype)
-    if not is_inexact(found):
-        raise DTypeError(f"a mean of {x.type!r} as {found} would be cut off; cast the result")
-    return cast(x, found)
+    target = inexact(x.dtype) if dtype is None else as_dtype(dtype)
+    if not is_inexact(target):
+        raise DTypeError(f"a mean of {x.type!r} as {target} would be cut off; cast the result")
+    return cast(x, target)
 
 
 def var(
@@ -670,8 +670,8 @@ def _place_of_complex(op: type[ReduceMax], x: Tensor, axis: int) -> Tensor:
     ahead = equal(first, apply(extremum, first))
     nothing = like(-np.inf if op is ReduceMax else np.inf, second)
     second = where(ahead, second, nothing)
-    found = logical_and(ahead, equal(second, apply(extremum, second)))
-    flags = where(apply(ReduceAny((axis,), True), lost), lost, found)
+    hits = logical_and(ahead, equal(second, apply(extremum, second)))
+    flags = where(apply(ReduceAny((axis,), True), lost), lost, hits)
     return apply(ArgMax(axis, True), flags)
 
 

@@ -96,14 +96,14 @@ class NextAfter(RealBinary):
         spacing = to.apply(OP_TYPES["Spacing"](), size)
         half = to.Sub(size, to.Mul(spacing, 0.5))
         inwards = to.Where(to.Less(half, size), half, to.Sub(size, spacing))
-        found = to.Where(outwards, to.Add(size, spacing), inwards)
-        found = to.apply(OP_TYPES["CopySign"](), found, x)
+        neighbour = to.Where(outwards, to.Add(size, spacing), inwards)
+        neighbour = to.apply(OP_TYPES["CopySign"](), neighbour, x)
         least = to.apply(OP_TYPES["CopySign"](), float(limits.smallest_subnormal), y)
-        found = to.Where(to.Equal(x, 0.0), least, found)
+        neighbour = to.Where(to.Equal(x, 0.0), least, neighbour)
         most = to.apply(OP_TYPES["CopySign"](), float(limits.max), x)
-        found = to.Where(to.IsInf(x), most, found)
+        neighbour = to.Where(to.IsInf(x), most, neighbour)
         lost = to.Or(to.IsNaN(x), to.IsNaN(y))
-        return to.Where(lost, to.Add(x, y), to.Where(to.Equal(x, y), y, found))
+        return to.Where(lost, to.Add(x, y), to.Where(to.Equal(x, y), y, neighbour))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         return dz, ZERO

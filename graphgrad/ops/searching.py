@@ -234,5 +234,5 @@ def isin(
     rows = sort(flatten(others), 0)
     at = apply(SearchSorted(), rows, x)
     behind = apply(Pad(((0, 1),), 0), rows)
-    found = logical_and(equal(take(behind, at, 0), x), less(at, length_of(rows)))
-    return logical_not(found) if invert else found
+    present = logical_and(equal(take(behind, at, 0), x), less(at, length_of(rows)))
+    return logical_not(present) if invert else present

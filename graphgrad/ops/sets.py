@@ -151,8 +151,8 @@ class Distinct:
     def inverse(self) -> Tensor:
         """Which of them each element, or slice, is."""
         numbers = cumsum(self.first) - 1
-        found = scatter_add(numbers * 0, self.order, numbers)
-        return reshape_like(found, self._x) if self._flat else found
+        inverse = scatter_add(numbers * 0, self.order, numbers)
+        return reshape_like(inverse, self._x) if self._flat else inverse
 
     @cached_property
     def counts(self) -> Tensor:
@@ -235,11 +235,11 @@ def unique(
     truth("return_counts", return_counts)
     truth("equal_nan", equal_nan)
     each = Distinct(as_tensor(x), axis, equal_nan, size, fill_value)
-    found = [each.values]
-    found += [each.indices] if return_index else []
-    found += [each.inverse] if return_inverse else []
-    found += [each.counts] if return_counts else []
-    return tuple(found) if len(found) > 1 else found[0]
+    parts = [each.values]
+    parts += [each.indices] if return_index else []
+    parts += [each.inverse] if return_inverse else []
+    parts += [each.counts] if return_counts else []
+    return tuple(parts) if len(parts) > 1 else parts[0]
 
 
 def unique_all(x: TensorLike, /, *, size: int | None = None) -> UniqueAllResult:

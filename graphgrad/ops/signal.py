@@ -71,8 +71,8 @@ class Convolve(Op):
         if not (isinstance(m, int) and isinstance(n, int)):
             return (tensor_type((*a.shape[:-1], None), a.dtype),)
         longest, shortest = max(m, n), min(m, n)
-        found = {"full": m + n - 1, "same": longest, "valid": longest - shortest + 1}[self.mode]
-        return (tensor_type((*a.shape[:-1], found), a.dtype),)
+        length = {"full": m + n - 1, "same": longest, "valid": longest - shortest + 1}[self.mode]
+        return (tensor_type((*a.shape[:-1], length), a.dtype),)
 
     def kernel(self, xp: Any, a: Any, v: Any) -> Any:
         mode = self.mode
@@ -329,8 +329,8 @@ def gradient(f: TensorLike, /, *varargs: TensorLike, axis: Any = None, edge_orde
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise ShapeError(f"gradient along {len(axes)} axes takes as many spacings: {len(spacings)}")
-    found = [_slope(f, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    derivatives = [_slope(f, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)]
+    return derivatives[0] if len(derivatives) == 1 else tuple(derivatives)
 
 
 def _slope(f: Tensor, axis: int, h: Tensor, edge_order: int) -> Tensor:

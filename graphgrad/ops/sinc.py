@@ -57,10 +57,10 @@ def _series(xp: Any, x: Any, n: int) -> Any:
 
 def _recurrence(xp: Any, x: Any, n: int) -> Any:
     """j_{k+1} = (2k + 1) / x j_k - j_{k-1}, which is stable while k is less than |x|."""
-    below, found = xp.cos(x) / x, xp.sin(x) / x
+    below, bessel = xp.cos(x) / x, xp.sin(x) / x
     for k in range(n):
-        below, found = found, (2 * k + 1) / x * found - below
-    return found
+        below, bessel = bessel, (2 * k + 1) / x * bessel - below
+    return bessel
 
 
 def sinc(x: TensorLike) -> Tensor:

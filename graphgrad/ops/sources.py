@@ -286,12 +286,12 @@ def apart(tensors: Sequence[Any]) -> list[Any]:
     What is None or a structural zero stays as it is.
     """
     seen: set[Tensor] = set()
-    found = []
+    distinct = []
     for t in tensors:
-        found.append(apply(Identity(), t) if t in seen else t)
+        distinct.append(apply(Identity(), t) if t in seen else t)
         if t is not None and not is_zero(t):
             seen.add(t)
-    return found
+    return distinct
 
 
 def stop_gradient(x: TensorLike) -> Tensor:

@@ -214,8 +214,8 @@ def column_stack(xs: Any) -> Tensor:
     array([[1, 3],
            [2, 4]])
     """
-    found = tensors_of(xs, "column_stack")
-    return concat([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in found], 1)
+    tensors = tensors_of(xs, "column_stack")
+    return concat([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in tensors], 1)
 
 
 def block(arrays: Any) -> Tensor:

@@ -628,10 +628,10 @@ def _variables(m: TensorLike, y: TensorLike | None, rowvar: bool, dtype: Any) ->
     given = [as_tensor(t) for t in (m, y) if t is not None]
     if any(t.ndim > 2 for t in given):
         raise ShapeError(f"cov of {given[0].type!r}: variables are rows of a matrix, or one vector")
-    found = np.result_type(*[t.dtype for t in given], np.float64) if dtype is None else dtype
+    target = np.result_type(*[t.dtype for t in given], np.float64) if dtype is None else dtype
     rows: list[Tensor] = []
     for t in given:
-        t = cast(t, found)
+        t = cast(t, target)
         t = expand_dims(t, 0) if t.ndim == 1 else reshape(t, (1, 1)) if t.ndim == 0 else t
         rows.append(t if rowvar or given[len(rows)].ndim < 2 else matrix_transpose(t))
     return rows[0] if len(rows) == 1 else concat(rows, 0)

@@ -111,8 +111,8 @@ def set_at(xp: Any, x: Any, key: Any, values: Any, twice: bool) -> Any:
 
 def winners(xp: Any, shape: Any, key: Any) -> tuple[Any, Any]:
     """The number of each element of x[key], and that of the last one with the same place in x."""
-    found = xp.zeros(shape, dtype=bool)[key]
-    numbers = xp.reshape(xp.arange(found.size), found.shape)
+    picked = xp.zeros(shape, dtype=bool)[key]
+    numbers = xp.reshape(xp.arange(picked.size), picked.shape)
     owner = xp.zeros(shape, dtype=numbers.dtype)
     if never_changes(owner):
         return numbers, owner.at[key].max(numbers)[key]

@@ -28,8 +28,8 @@ def cut_of(t: Tensor) -> Cut | None:
         return None
     (x,) = node.inputs
     if type(op) is Slice:
-        found = along_one_axis(op.key, x.shape)
-        return None if found is None else Cut(x, *found)
+        axis_range = along_one_axis(op.key, x.shape)
+        return None if axis_range is None else Cut(x, *axis_range)
     if type(op) is Split:
         start, length = _begin(op, t), ints(t.shape)[op.axis]
         return Cut(x, op.axis, range(start, start + length))
@@ -73,6 +73,6 @@ def read(node: Node, cut: Cut) -> Tensor:
     assert isinstance(cut.at, range)
     if whole[cut.axis] == cut.at:
         return cut.source
-    found: list[Place] = [*whole]
-    found[cut.axis] = cut.at
-    return beside(node, Slice(key_of(found, cut.source.shape)), cut.source)
+    entries: list[Place] = [*whole]
+    entries[cut.axis] = cut.at
+    return beside(node, Slice(key_of(entries, cut.source.shape)), cut.source)

@@ -59,8 +59,8 @@ class _Tries:
             return FREELY
         if not any(node.op.bodies for node in self.program.nodes):
             return None
-        found = (self._with_room(segments) for segments in range(1 + DEEPEST))
-        return next((policy for policy in found if policy is not None), None)
+        policies = (self._with_room(segments) for segments in range(1 + DEEPEST))
+        return next((policy for policy in policies if policy is not None), None)
 
     def _with_room(self, segments: int) -> Policy | None:
         """With as much room as fits."""

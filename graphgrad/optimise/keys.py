@@ -17,14 +17,14 @@ Place: TypeAlias = int | range | None
 def places(key: Key, shape: Shape) -> list[Place]:
     """The key with every index counted from the front, and an entry for every axis of the shape."""
     lengths = iter(ints(shape))
-    found: list[Place] = []
+    entries: list[Place] = []
     for item in key:
         if item is None:
-            found.append(None)
+            entries.append(None)
             continue
         every = range(next(lengths))
-        found.append(every[slice(*item)] if type(item) is tuple else every[item])
-    return found + [range(n) for n in lengths]
+        entries.append(every[slice(*item)] if type(item) is tuple else every[item])
+    return entries + [range(n) for n in lengths]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -33,11 +33,11 @@ def one_spelling(key: Key, shape: Shape) -> Key:
     return key_of(places(key, shape), shape)
 
 
-def key_of(found: Sequence[Place], shape: Shape) -> Key:
+def key_of(entries: Sequence[Place], shape: Shape) -> Key:
     """The one key that reads these places of the shape."""
     lengths = iter(ints(shape))
     items: list[object] = []
-    for place in found:
+    for place in entries:
         if place is None:
             items.append(None)
             continue
@@ -53,22 +53,22 @@ def key_of(found: Sequence[Place], shape: Shape) -> Key:
 def composed(first: Key, second: Key, shape: Shape, between: Shape) -> Key | None:
     """The key that reads of the shape what `second` reads of what `first` reads; None: no key."""
     then = places(second, between)
-    found: list[Place] = []
+    entries: list[Place] = []
     for place in places(first, shape):
         while then and then[0] is None and not isinstance(place, int):
-            found.append(then.pop(0))
+            entries.append(then.pop(0))
         if isinstance(place, int):
-            found.append(place)
+            entries.append(place)
             continue
         again = then.pop(0)
         if place is not None:
             assert again is not None
-            found.append(place[again] if isinstance(again, int) else _within(place, again))
+            entries.append(place[again] if isinstance(again, int) else _within(place, again))
         elif isinstance(again, range):  # an axis that the first key made
             if len(again) != 1:
                 return None
-            found.append(None)
-    return key_of([*found, *then], shape)
+            entries.append(None)
+    return key_of([*entries, *then], shape)
 
 
 def _within(outer: range, inner: range) -> range:

@@ -37,34 +37,34 @@ class _Settling:
 
     def visit(self, node: Node) -> tuple[Tensor, ...] | None:
         """What stands for the outputs of a node whose inputs are settled."""
-        found = self._first(node)
-        if found is None:
+        outputs = self._first(node)
+        if outputs is None:
             self.made[node] = node.outputs
             return None
-        return self.settled(found)
+        return self.settled(outputs)
 
-    def settled(self, found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def settled(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """What stands for tensors that a visit returned, with the new nodes behind them settled."""
-        self._settle(found)
-        return tuple(map(self._standing, found))
+        self._settle(tensors)
+        return tuple(map(self._standing, tensors))
 
     def _first(self, node: Node) -> tuple[Tensor, ...] | None:
         op_class = type(node.op)
         visits = self.visits.get(op_class)
         if visits is None:
-            found = [step(op_class) for step in self.steps]
-            visits = self.visits[op_class] = [v for v in found if v is not None]
+            candidates = [step(op_class) for step in self.steps]
+            visits = self.visits[op_class] = [v for v in candidates if v is not None]
         for each in visits:
             outputs = each(node)
             if outputs is not None:
                 return outputs
         return None
 
-    def _settle(self, found: tuple[Tensor, ...]) -> None:
+    def _settle(self, tensors: tuple[Tensor, ...]) -> None:
         """Visit the nodes behind tensors that a visit returned, as far as they are new."""
         becomes: dict[Node, tuple[Tensor, ...]] = {}
-        times = {t.node: 1 for t in found}
-        stack = self._unsettled(found)
+        times = {t.node: 1 for t in tensors}
+        stack = self._unsettled(tensors)
         while stack:
             node = stack[-1]
             reads = becomes.get(node, node.inputs)
@@ -121,14 +121,14 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         was = next(old)
         plan = plans.get(was)
         if plan is not None:
-            found: tuple[Tensor, ...] | None = settling.settled((plan(node, now),))
+            outputs: tuple[Tensor, ...] | None = settling.settled((plan(node, now),))
         elif node is was and node.inputs:
             settling.made[node] = node.outputs
             return None
         else:
-            found = settling.visit(node)
-        now.update(zip(was.outputs, node.outputs if found is None else found, strict=True))
-        return found
+            outputs = settling.visit(node)
+        now.update(zip(was.outputs, node.outputs if outputs is None else outputs, strict=True))
+        return outputs
 
     try:
         return program.rebuild(visit)

@@ -192,10 +192,10 @@ class _ByClass:
 
     def of(self, op_class: type[Op]) -> list[RewriteRule]:
         """In the order in which they stand."""
-        found = self._known.get(op_class)
-        if found is None:
-            found = self._known[op_class] = [r for r in self.rules if r.concerns(op_class)]
-        return found
+        rules = self._known.get(op_class)
+        if rules is None:
+            rules = self._known[op_class] = [r for r in self.rules if r.concerns(op_class)]
+        return rules
 
 
 _by_class = lru_cache(maxsize=8)(_ByClass)
@@ -209,8 +209,8 @@ class _Over(dict[type[Op], list[RewriteRule]]):
         self.rules = [r for r in rules if r.over is not None]
 
     def __missing__(self, op_class: type[Op]) -> list[RewriteRule]:
-        found = self[op_class] = [r for r in self.rules if r.over and r.over(op_class)]
-        return found
+        rules = self[op_class] = [r for r in self.rules if r.over and r.over(op_class)]
+        return rules
 
 
 def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
@@ -223,10 +223,10 @@ def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
     ) -> tuple[Tensor, ...] | None:
         for each in rules:
             try:
-                found = each.apply(node, inner) if each.inner else each.apply(node)
-                if found is None:
+                rewritten = each.apply(node, inner) if each.inner else each.apply(node)
+                if rewritten is None:
                     continue
-                outputs = found if isinstance(found, tuple) else (found,)
+                outputs = rewritten if isinstance(rewritten, tuple) else (rewritten,)
                 same = all(a.type is b.type for a, b in zip(outputs, node.outputs, strict=True))
             except Exception as error:
                 error.add_note(f"in the rewrite rule {each.name!r}, for {node.name} ({node.where})")
@@ -247,9 +247,9 @@ def _choosing(rules: list[RewriteRule], fired: Counter[str]) -> Visit:
         for t in inputs:
             behind = over[type(t.node.op)]
             if behind:
-                found = tried(behind, node, t.node)
-                if found is not None:
-                    return found
+                rewritten = tried(behind, node, t.node)
+                if rewritten is not None:
+                    return rewritten
         return tried(always, node, None) if always else None
 
     return visit

@@ -141,10 +141,10 @@ class Boundary:
     def _uses(self, t: Tensor) -> bool:
         """Whether something inside reads a tensor that is built inside."""
         region = self.region
-        found = region.graph.used_in.get(t)
-        if found is None or found is region:
-            return found is region
-        return depth_of(found) > depth_of(region)
+        user = region.graph.used_in.get(t)
+        if user is None or user is region:
+            return user is region
+        return depth_of(user) > depth_of(region)
 
     def _leaves(self, t: Tensor) -> bool:
         """Whether something outside reads a tensor that is built inside."""
@@ -170,32 +170,32 @@ class Boundary:
         """Those of nodes inside of which something leaves, or nothing is used inside."""
         region = self.region
         left_to, used_in = region.graph.left_to, region.graph.used_in
-        found = []
+        sifted = []
         for node in nodes:
             used = False
             for t in node.outputs:
                 if t in left_to and self._leaves(t):
-                    found.append(node)
+                    sifted.append(node)
                     break
                 used = used or used_in.get(t) is region or self._uses(t)
             else:
                 if not used:
-                    found.append(node)
-        return found
+                    sifted.append(node)
+        return sifted
 
     def _within(self, unknown: str = "") -> list[Boundary]:
         """This one and those of the regions inside, outer ones first.
 
         unknown  only those of which this is to be worked out. Who knows it knows it of all inside.
         """
-        found = [self]
+        boundaries = [self]
         if not self.children:
-            return found
-        for each in found:
+            return boundaries
+        for each in boundaries:
             if each.children:
                 inner = map(known, each.children)
-                found += [b for b in inner if not unknown or getattr(b, unknown) is None]
-        return found
+                boundaries += [b for b in inner if not unknown or getattr(b, unknown) is None]
+        return boundaries
 
     def reach(self, x: Tensor) -> int:
         """The outputs that x reaches inside, as bits: whatever lies on the way counts."""
@@ -240,14 +240,14 @@ def inferred_outputs(
     nodes: Iterable[Node], leaves: Callable[[Tensor], bool], uses: Callable[[Tensor], bool]
 ) -> tuple[Tensor, ...]:
     """What of these leaves a region, or nothing in it uses; unread siblings do not."""
-    found: list[Tensor] = []
+    outputs: list[Tensor] = []
     for node in nodes:
         left = [t for t in node.outputs if leaves(t)]
         if left:
-            found += left
+            outputs += left
         elif not any(map(uses, node.outputs)):
-            found += node.op.returned(node.outputs)
-    return tuple(found)
+            outputs += node.op.returned(node.outputs)
+    return tuple(outputs)
 
 
 def _last_of(region: Region) -> Node:
@@ -264,8 +264,8 @@ def when_used(use: Use) -> tuple[float, int, int]:
 
 def settled_boundary(region: Region) -> Boundary:
     """The boundary of a region, for who reads what is fixed in it: inputs, outputs, undeclared."""
-    found: Boundary | None = region.boundary
-    return boundary_of(region) if found is None or not found.settled else found
+    boundary: Boundary | None = region.boundary
+    return boundary_of(region) if boundary is None or not boundary.settled else boundary
 
 
 def boundary_of(region: Region) -> Boundary:
@@ -273,21 +273,21 @@ def boundary_of(region: Region) -> Boundary:
     graph = region.graph
     if graph.scanned != len(graph.nodes):
         scan(graph)
-    found: Boundary | None = region.boundary
-    if found is None or not found.settled:
+    boundary: Boundary | None = region.boundary
+    if boundary is None or not boundary.settled:
         with LOCK:
-            found = known(region)
-            if not found.settled:
-                found.settle()
-    return found
+            boundary = known(region)
+            if not boundary.settled:
+                boundary.settle()
+    return boundary
 
 
 def known(region: Region) -> Boundary:
     """What is known so far of the boundary of a region."""
-    found = region.boundary
-    if found is None:
-        found = region.boundary = Boundary(region)
-    return found  # type: ignore[no-any-return]
+    boundary = region.boundary
+    if boundary is None:
+        boundary = region.boundary = Boundary(region)
+    return boundary  # type: ignore[no-any-return]
 
 
 def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
@@ -403,8 +403,8 @@ def _begin(node: Node, region: Region) -> None:
     """Note the first node of a region, and of those around that have none."""
     begun: list[Boundary] = []
     at: Region | None = region
-    while at is not None and ((found := known(at)).first is None or found.first is node):
-        begun.append(found)
+    while at is not None and ((boundary := known(at)).first is None or boundary.first is node):
+        begun.append(boundary)
         at = at.parent
     if at is not None:
         forget("_exits", at)

@@ -64,30 +64,30 @@ class Survey:
         self, nodes: Iterable[Node], children: Iterable[Region], inside: Iterable[Node]
     ) -> Boundary:
         """The boundary of a region in which these lie directly; inside: all nodes in it."""
-        found = Boundary(self.region)
-        found.nodes = dict.fromkeys(sorted(nodes, key=_index))
-        found.children = dict.fromkeys([r for r in children if known(r).first is not None])
-        found.first = min(inside, key=_index, default=None)
-        found.reads = self.reads
-        return found
+        boundary = Boundary(self.region)
+        boundary.nodes = dict.fromkeys(sorted(nodes, key=_index))
+        boundary.children = dict.fromkeys([r for r in children if known(r).first is not None])
+        boundary.first = min(inside, key=_index, default=None)
+        boundary.reads = self.reads
+        return boundary
 
 
 def insert(
     nodes: Collection[Node],
     children: Collection[Region],
     inside: Collection[Node],
-    found: Survey,
+    survey: Survey,
 ) -> None:
     """Take in a region that was put around nodes and regions, as a survey of it has found it.
 
     inside  all nodes in it
     """
-    region = found.region
-    boundary = region.boundary = found.boundary(nodes, children, inside)
+    region = survey.region
+    boundary = region.boundary = survey.boundary(nodes, children, inside)
     parent = region.parent
     for node in inside:
         for t in node.outputs:
-            _come_between(t, region, found)
+            _come_between(t, region, survey)
     if parent is not None:
         around = known(parent)
         if boundary.first is not None:
@@ -105,14 +105,14 @@ def insert(
             parent = parent.parent
 
 
-def _come_between(t: Tensor, region: Region, found: Survey) -> None:
+def _come_between(t: Tensor, region: Region, survey: Survey) -> None:
     """Note what a tensor is to a region that came between two around it."""
     used_in, left_to = region.graph.used_in, region.graph.left_to
-    if t in found.used:
+    if t in survey.used:
         before = used_in.get(t)
         if before is None or not region.contains(before):
             used_in[t] = region
-    if t in found.left:
+    if t in survey.left:
         left_to.setdefault(t, region.parent)
     elif t in left_to and not region.contains(left_to[t]):
         left_to[t] = region
@@ -141,15 +141,15 @@ def remove(graph: Graph, gone: set[Region]) -> None:
 
 def _beyond(gone: set[Region]) -> dict[Region | None, Region | None]:
     """Region that goes -> the innermost around it that stays."""
-    found: dict[Region | None, Region | None] = {}
+    beyond: dict[Region | None, Region | None] = {}
     for region in gone:
         inner: list[Region] = []
         at: Region | None = region
-        while at in gone and at not in found:
+        while at in gone and at not in beyond:
             inner.append(at)
             at = at.parent
-        found.update(dict.fromkeys(inner, found.get(at, at)))
-    return found
+        beyond.update(dict.fromkeys(inner, beyond.get(at, at)))
+    return beyond
 
 
 def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
@@ -168,14 +168,14 @@ def _give_up(region: Region, around: Region | None, gone: set[Region]) -> None:
 
 def _inside_any(regions: Iterable[Region]) -> list[Node]:
     """The nodes that lie in any of these, each once."""
-    found = dict.fromkeys(regions)
-    stack = list(found)
+    seen = dict.fromkeys(regions)
+    stack = list(seen)
     nodes: list[Node] = []
     while stack:
         boundary = known(stack.pop())
         nodes += boundary.nodes
-        fresh = [r for r in boundary.children if r not in found]
-        found.update(dict.fromkeys(fresh))
+        fresh = [r for r in boundary.children if r not in seen]
+        seen.update(dict.fromkeys(fresh))
         stack += fresh
     return nodes
 

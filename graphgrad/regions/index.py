@@ -77,24 +77,24 @@ class Index:
     def matching(self, key: Any, test: Callable[[Node], bool]) -> list[Node]:
         """The forward nodes that pass a test, which is one of the type or name alone."""
         with LOCK:
-            seen, found = self.matches.get(key, (0, []))
+            seen, matches = self.matches.get(key, (0, []))
             fresh = self.forward[seen:]
             if fresh:
-                found = [*found, *(n for n in fresh if test(n))]
-                self.matches[key] = seen + len(fresh), found
-            return list(found)
+                matches = [*matches, *(n for n in fresh if test(n))]
+                self.matches[key] = seen + len(fresh), matches
+            return list(matches)
 
 
 def index_of(graph: Graph) -> Index:
     """The index of a graph, up to date."""
-    found: Index | None = graph.index
-    if found is None or found.seen != len(graph.nodes):
+    index: Index | None = graph.index
+    if index is None or index.seen != len(graph.nodes):
         with LOCK:
-            found = graph.index
-            if found is None:
-                found = graph.index = Index(graph)
-            found.take_in()
-    return found
+            index = graph.index
+            if index is None:
+                index = graph.index = Index(graph)
+            index.take_in()
+    return index
 
 
 def has_gradient(node: Node) -> bool:
@@ -107,14 +107,14 @@ def bodies_of(graph: Graph) -> dict[Graph, Node | None]:
 
     Bodies are graphs of their own; a loop or choice and its derivative share them.
     """
-    found: dict[Graph, Node | None] = {graph: None}
+    bodies: dict[Graph, Node | None] = {graph: None}
     stack = [graph]
     while stack:
         for body, node in index_of(stack.pop()).runs.items():
-            if body not in found:
-                found[body] = node
+            if body not in bodies:
+                bodies[body] = node
                 stack.append(body)
-    return found
+    return bodies
 
 
 def is_marked(graph: Graph) -> bool:

@@ -159,22 +159,22 @@ def unmark(graph: Graph, selection: Any) -> list[Site]:
     >>> gg.evaluate(gg.gradients(y, x))
     array([1., 0.])
     """
-    found: dict[Site, None] = {}
+    sites: dict[Site, None] = {}
     targets = targets_of(selection, graph)
     for target in targets:
         site = _marked(target)
         if site is not None:
-            found[site] = None
-    if not found:
+            sites[site] = None
+    if not sites:
         shown = "; ".join(_not_marked(t) for t in targets[:3])
         raise RegionError(f"{as_selection(selection)!r} selects nothing that is marked: {shown}")
-    for site in found:
+    for site in sites:
         if isinstance(site, Region) and site.open:
             raise RegionError(f"{site!r} is still open; leave its block before it is unmarked")
     rebuilt = rebuilt_in(graph)
-    gone = [*found, *(step for site in found for step in rebuilt.get(site, ()))]
+    gone = [*sites, *(step for site in sites for step in rebuilt.get(site, ()))]
     _to_the_end(lambda: _take_off(gone))
-    return list(found)
+    return list(sites)
 
 
 def _to_the_end(change: Callable[[], T]) -> T:
@@ -193,17 +193,17 @@ def sites_of(selection: Any, graph: Graph, lenient: bool = False) -> list[Target
     RegionError for a group that overlaps a region only in part, and for nodes without a gradient.
     """
     chosen = as_selection(selection)
-    found: list[Target] = []
+    sites: list[Target] = []
     for target in chosen.find(graph, lenient=True) if lenient else targets_of(chosen, graph):
         if isinstance(target, Group):
             parent_and_children(target)
             region = region_of(target)  # one that is open is not yet what it will be
-            found.append(target if region is None or region.open else region)
+            sites.append(target if region is None or region.open else region)
         else:
             if isinstance(target, Node):
                 check_has_gradient(target)
-            found.append(target)
-    return found
+            sites.append(target)
+    return sites
 
 
 # --- what is asked for, checked -----------------------------------------------------------------
@@ -320,7 +320,7 @@ def _plans_again(
     """The same for what was built once more of the targets, with what it is the same as."""
     rebuilt = rebuilt_in(graph)
     chosen = {n for target, _ in planned for n in nodes_of(target)}
-    found: dict[Plan, Plan] = {}
+    plans: dict[Plan, Plan] = {}
     for target, first in planned:
         for twin in twins_of(target, rebuilt):
             if not chosen.isdisjoint(nodes_of(twin.target)):
@@ -328,8 +328,8 @@ def _plans_again(
             plan = _plan(twin.target, replace=True)
             if isinstance(plan, NewRegion):
                 plan.declare(twin.inputs(inputs), twin.outputs(outputs))
-            found[plan] = first
-    return found
+            plans[plan] = first
+    return plans
 
 
 # --- putting marks on ---------------------------------------------------------------------------
@@ -405,8 +405,8 @@ def _take_in(fresh: Sequence[NewRegion]) -> None:
     """The boundaries of regions that were marked after their nodes had been scanned."""
     for plan in fresh:
         region, inside = plan.region, plan.inside
-        found = survey(region, inside, regions_beyond(region, inside))
-        insert(plan.members, plan.children, inside, found)
+        surveyed = survey(region, inside, regions_beyond(region, inside))
+        insert(plan.members, plan.children, inside, surveyed)
     for plan in fresh:
         if leave_constants_out(plan.region):
             boundary_of(plan.region)
@@ -463,17 +463,17 @@ def _reads_of(t: Tensor) -> list[Read]:
     """Where t is read, by nodes and by regions that declare it."""
     graph = t.node.graph
     assert graph is not None
-    found: list[Read] = []
+    reads: list[Read] = []
     for node in index_of(graph).readers_of([t.node]):
         here, view, each = node.region, viewpoint(node), enumerate(node.inputs)
-        found += [(here, view, (node.index, None, i)) for i, x in each if x is t]
+        reads += [(here, view, (node.index, None, i)) for i, x in each if x is t]
     for region in graph.pinned.get(t.node, ()):
         first = known(region).first
         if first is not None:
             here, when = region.parent, first.index - 0.5
             pinned = enumerate(region.pinned_inputs or ())
-            found += [(here, here, (when, region, i)) for i, x in pinned if x is t]
-    return found
+            reads += [(here, here, (when, region, i)) for i, x in pinned if x is t]
+    return reads
 
 
 def _forget(graph: Graph, gone: set[Region]) -> None:

@@ -89,13 +89,13 @@ def put_in_place(groups: Sequence[Group], at: Position | None) -> tuple[NamedTre
 
 def _placed(plans: Sequence[_Plan], at: Position | None) -> tuple[NamedTree, list[Region]]:
     nested = _nested(plans)
-    found = NamedTree()
+    tree = NamedTree()
     with LOCK:
         for plan in nested:
             plan.region = _region_for(plan, at)
             direct = [n for n in plan.inside if n.region is plan.parent]
-            found.put(plan.region, [*direct, *plan.children])
-    return found, [plan.region for plan in plans]
+            tree.put(plan.region, [*direct, *plan.children])
+    return tree, [plan.region for plan in plans]
 
 
 def group_of(region: Region) -> Group:
@@ -251,12 +251,12 @@ def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
     alone.put(region, [*(n for n in plan.inside if n.region is plan.parent), *plan.children])
     region.boundary = None
     try:
-        found = survey(region, plan.inside, declaring, alone)
-        boundary = region.boundary = found.boundary(plan.inside, (), plan.inside)
+        surveyed = survey(region, plan.inside, declaring, alone)
+        boundary = region.boundary = surveyed.boundary(plan.inside, (), plan.inside)
         boundary.declaring = frozenset(declaring)
         leave_constants_out(region, alone)
         if region.settled is None:
-            leaves, uses = found.left.__contains__, found.used.__contains__
+            leaves, uses = surveyed.left.__contains__, surveyed.used.__contains__
             outputs = inferred_outputs(boundary.nodes, leaves, uses)
             region.settled = boundary.inferred_inputs(), outputs
         boundary_of(region)

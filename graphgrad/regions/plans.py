@@ -158,14 +158,14 @@ def parent_and_children(group: Group) -> tuple[Region | None, list[Region]]:
 def region_of(group: Group) -> Region | None:
     """The outermost region whose members are these nodes; those without a gradient do not count."""
     among = {n for n in group.nodes if has_gradient(n)}
-    found = None
+    outermost = None
     for region in reversed(enclosing(group.nodes[0].region)):
         members = {n for n in members_of(region) if has_gradient(n)}
         if members == among:
-            found = region
+            outermost = region
         elif len(members) > len(among):
             break
-    return found
+    return outermost
 
 
 # --- constants ----------------------------------------------------------------------------------
@@ -214,9 +214,9 @@ def survey(
     readers = index_of(region.graph).readers_of(inside)
     nodes = sorted(inside.union(readers), key=lambda n: n.index)
     counting = [n for n in nodes if n in inside or not _is_derived(region, n, tree)]
-    found = Survey(region, counting, inner, tree)
-    found.left.update([t for t in _returned(region.graph) if found.holds(t.node)])
-    return found
+    surveyed = Survey(region, counting, inner, tree)
+    surveyed.left.update([t for t in _returned(region.graph) if surveyed.holds(t.node)])
+    return surveyed
 
 
 def _returned(graph: Graph) -> list[Tensor]:
@@ -229,12 +229,12 @@ def _returned(graph: Graph) -> list[Tensor]:
 
 def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:
     """The regions around some nodes that do not hold `outer`, which is around them all."""
-    found: dict[Region, None] = {}
+    regions: dict[Region, None] = {}
     for region in {n.region: None for n in nodes}:
-        while region is not None and region is not outer and region not in found:
-            found[region] = None
+        while region is not None and region is not outer and region not in regions:
+            regions[region] = None
             region = region.parent
-    return list(found)
+    return list(regions)
 
 
 def leave_constants_out(region: Region, tree: RegionTree = MARKED) -> bool:

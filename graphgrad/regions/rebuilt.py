@@ -17,11 +17,11 @@ Rebuilt = Mapping[Node | Region, Sequence[Any]]
 
 def rebuilt_in(graph: Graph) -> Rebuilt:
     """What was built of each step, in order, in bodies of control flow too."""
-    found: dict[Node | Region, list[Any]] = {}
+    rebuilt: dict[Node | Region, list[Any]] = {}
     for body in bodies_of(graph):
         for step, first in body.again.items():
-            found.setdefault(first, []).append(step)
-    return found
+            rebuilt.setdefault(first, []).append(step)
+    return rebuilt
 
 
 class Twin:
@@ -56,7 +56,7 @@ def twins_of(target: Target, rebuilt: Rebuilt) -> list[Twin]:
             f"{counts[min(counts)].name} {min(counts)} times, {counts[max(counts)].name} "
             f"{max(counts)} times. Mark it before a gradient is taken."
         )
-    found = []
+    twins = []
     for made in zip(*(rebuilt.get(n, ()) for n in nodes), strict=True):
-        found.append(Twin(Group(made, target.of), dict(zip(nodes, made, strict=True))))
-    return found
+        twins.append(Twin(Group(made, target.of), dict(zip(nodes, made, strict=True))))
+    return twins

@@ -404,9 +404,9 @@ def find_rule(name: str, who: Who = None) -> Rule:
     temporary = _temporary.get().get(name)
     if temporary is not None:
         return temporary.found()
-    found = _rules.get(name) or _own.get(name)
-    if found is not None:
-        return found
+    rule = _rules.get(name) or _own.get(name)
+    if rule is not None:
+        return rule
     if name in OP_TYPES:
         return BuiltinRule(name)
     raise unknown(name, who)

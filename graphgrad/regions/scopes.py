@@ -269,8 +269,8 @@ def _idle(region: Region, members: list[Node]) -> RegionError | None:
 def reads_outside(region: Region, members: list[Node]) -> list[Tensor]:
     """What the block reads, declared inputs of regions in it included."""
     inner = [r for r in region.graph.regions[region.index :] if region.contains(r)]
-    found = [*(n.inputs for n in members), *(r.pinned_inputs or () for r in inner)]
-    return [t for ts in found for t in dict.fromkeys(ts) if not region.contains(t.node.region)]
+    reads = [*(n.inputs for n in members), *(r.pinned_inputs or () for r in inner)]
+    return [t for ts in reads for t in dict.fromkeys(ts) if not region.contains(t.node.region)]
 
 
 def _tensors_of(graph: Graph, tree: Any, region: Region, what: str) -> tuple[Tensor, ...]:

@@ -54,10 +54,10 @@ def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9)
     def lrp_alpha_beta(site: Site, dy: Tensor) -> Any:
         book = ledger()
         part = carrying_layer(site, book)
-        found = _of_sign(book, part, dy * alpha, epsilon, positive=True)
+        relevance = _of_sign(book, part, dy * alpha, epsilon, positive=True)
         if beta:
-            found = found + _of_sign(book, part, dy * -beta, epsilon, positive=False)
-        return only(site, part.x, found)
+            relevance = relevance + _of_sign(book, part, dy * -beta, epsilon, positive=False)
+        return only(site, part.x, relevance)
 
     return rule(lrp_alpha_beta, alpha=alpha, beta=beta)
 

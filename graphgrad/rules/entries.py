@@ -51,8 +51,8 @@ class Entry:
     @property
     def source(self) -> str:
         """Where it was published."""
-        found = re.search(r"^\[(.*?)\]\.$", cleandoc(self.make.__doc__ or ""), re.DOTALL | re.M)
-        return _one_line(found[1]) if found else ""
+        match = re.search(r"^\[(.*?)\]\.$", cleandoc(self.make.__doc__ or ""), re.DOTALL | re.M)
+        return _one_line(match[1]) if match else ""
 
     def _paragraphs(self) -> list[str]:
         return cleandoc(self.make.__doc__ or "").split("\n\n")
@@ -96,10 +96,10 @@ def rule(
     listed    the name of the function that makes it; None: that of fn
     contract  None: the one listed there
     """
-    found = _entries[listed or fn.__name__]
+    record = _entries[listed or fn.__name__]
     shown = ", ".join(f"{k}={_shown(v)}" for k, v in parameters.items() if v is not None)
-    declared = contract or Contract(found.contract)
-    return Rule(fn, f"{found.name}({shown})", contract=declared, linear=found.linear)
+    declared = contract or Contract(record.contract)
+    return Rule(fn, f"{record.name}({shown})", contract=declared, linear=record.linear)
 
 
 def _shown(value: Any) -> str:

@@ -58,14 +58,14 @@ def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any 
     seed = seed if isinstance(seed, Tensor) else int(seed)
 
     def spsa(site: Site, *dys: Tensor) -> Any:
-        found: list[Any] = [NO_GRAD] * len(site.inputs)
+        dxs: list[Any] = [NO_GRAD] * len(site.inputs)
         for k in range(samples):
             signs = _signs(site.inputs, seed, k)
             change = _change(f, site.inputs, signs, step, dys) / samples
             for i, s in signs.items():
                 dx = s * cast(change, s.dtype)
-                found[i] = dx if found[i] is NO_GRAD else found[i] + dx
-        return found
+                dxs[i] = dx if dxs[i] is NO_GRAD else dxs[i] + dx
+        return dxs
 
     return rule(spsa, f=f, step=step, samples=samples)
 
@@ -169,8 +169,8 @@ def _given(adjoint: Callable[..., Any]) -> Rule:
         seeds = [dy for dy in dys if dy is not None]
         types = [(x.shape, x.dtype) for x in wanted]
         made = py_function(_OneEach(adjoint, wanted), [*site.inputs, *seeds], types)
-        found = iter(_listed(made))
-        return [next(found) if x.type.differentiable else NO_GRAD for x in site.inputs]
+        dxs = iter(_listed(made))
+        return [next(dxs) if x.type.differentiable else NO_GRAD for x in site.inputs]
 
     return rule(black_box, Contract("exact"), adjoint=adjoint)
 

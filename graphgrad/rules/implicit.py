@@ -173,8 +173,8 @@ def _solved(
     inputs = [first, *reads]
     fn.__dict__["reads"] = reads  # so a copy of the graph sees that fn holds tensors
     with override_gradient(rule(fn, listed=name), inputs=inputs):
-        found: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
-        return found
+        solution: Tensor = py_function(solver, inputs, [first.type], vjp=fn, name=name)
+        return solution
 
 
 def _traced(
@@ -196,15 +196,15 @@ def _traced(
 def _pulled(f: Equation, z: Tensor, u: Tensor) -> Tensor:
     """(df/dz)' u at z."""
     at = identity(z)
-    found: Tensor = gradients(f(at), at, u, unconnected="zero")
-    return found
+    pulled: Tensor = gradients(f(at), at, u, unconnected="zero")
+    return pulled
 
 
 def _through(f: Equation, z: Tensor, params: Sequence[Tensor], u: Tensor) -> list[Any]:
     """(df/dp)' u for each p that f reads, with z held."""
     wanted = [p for p in params if p.type.differentiable]
-    found = iter(gradients(f(z), wanted, u, stop_gradients=[z, *wanted]) if wanted else ())
-    return [next(found) if p.type.differentiable else NO_GRAD for p in params]
+    dps = iter(gradients(f(z), wanted, u, stop_gradients=[z, *wanted]) if wanted else ())
+    return [next(dps) if p.type.differentiable else NO_GRAD for p in params]
 
 
 # --- solving ------------------------------------------------------------------------------------

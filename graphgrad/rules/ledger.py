@@ -85,8 +85,8 @@ class Ledger:
         if node is None or node.op.type in STOPS:
             return []
         skipped = node.op.shape_only
-        found = [s for i, s in enumerate(self._read(t)) if i not in skipped]
-        return [s for s in found if s.type.differentiable]
+        sources = [s for i, s in enumerate(self._read(t)) if i not in skipped]
+        return [s for s in sources if s.type.differentiable]
 
     def _read(self, t: Tensor) -> Sequence[Tensor]:
         """What the node that makes t reads; for what a body captured, what it stands for."""

@@ -317,11 +317,11 @@ def conservation(
     6.0
     """
     book = Ledger(_tensors(x), counts=True)
-    found = _asked(score, x, rules, unknown, epsilon, book)
+    relevances = _asked(score, x, rules, unknown, epsilon, book)
     all_of = total(score)
     biases, stabiliser = [_sum(kept, all_of) for kept in (book.biases, book.stabiliser)]
-    reached = _sum([total(r) for r in flatten(found)], all_of)
-    return Conservation(found, biases, stabiliser, all_of - reached - biases - stabiliser)
+    reached = _sum([total(r) for r in flatten(relevances)], all_of)
+    return Conservation(relevances, biases, stabiliser, all_of - reached - biases - stabiliser)
 
 
 def _sum(parts: Sequence[Tensor], like: Tensor) -> Tensor:
@@ -337,9 +337,11 @@ def _asked(score: Tensor, x: Any, rules: Any, unknown: str, epsilon: float, book
     if unknown not in ("error", "gradient"):
         raise ValueError(f"unknown is 'error' or 'gradient', got {unknown!r}")
     chosen = {OTHERS: _usual(book, unknown == "gradient", epsilon), **(rules or {})}
-    found = asking(book, lambda: gradients(score, x, score, unconnected="zero", overrides=chosen))
+    relevances = asking(
+        book, lambda: gradients(score, x, score, unconnected="zero", overrides=chosen)
+    )
     book.check_known("relevance()")
-    return found
+    return relevances
 
 
 def _usual(book: Ledger, by_gradient: bool, epsilon: float) -> Rule:
@@ -347,9 +349,9 @@ def _usual(book: Ledger, by_gradient: bool, epsilon: float) -> Rule:
 
     def lrp(site: NodeSite, *dys: Tensor | None) -> Any:
         book.check_at_home(site)
-        found = usual(book, site, dys, epsilon)
-        if found is None and by_gradient:
+        entries = usual(book, site, dys, epsilon)
+        if entries is None and by_gradient:
             return site.default(*dys)
-        return book.stuck(site) if found is None else found
+        return book.stuck(site) if entries is None else entries
 
     return Rule(lrp, contract=Contract("attribution"), linear=True)

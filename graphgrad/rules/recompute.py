@@ -87,10 +87,10 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     ys = [again.tensor(y) for y in real]
     with judged_inside(site), _Choosing(again):
         try:
-            found = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
+            dxs = iter(gradients(ys, at, list(real.values()), stop_gradients=at))
         except RecursionError:
             raise _too_deep(site) from None
-    return [next(found) if here else NO_GRAD for here in wanted]
+    return [next(dxs) if here else NO_GRAD for here in wanted]
 
 
 def _too_deep(site: Any) -> Exception:
@@ -124,12 +124,12 @@ class _Again(Transplant):
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor of the inside; what is outside as the graph reads it."""
-        found = self.tensors.get(t)
-        if found is None:
+        counterpart = self.tensors.get(t)
+        if counterpart is None:
             with GraphScope(self.graph):  # a rule that was carried along may ask in a body
-                (found,) = read_here((t,))
-            self.tensors[t] = found
-        return found
+                (counterpart,) = read_here((t,))
+            self.tensors[t] = counterpart
+        return counterpart
 
     def region(self, region: Region) -> Any:
         """What stands for a region of the inside; others stay what they are."""
@@ -183,37 +183,37 @@ class _Again(Transplant):
         if isinstance(origin, Node):
             made = self.tensors.get(origin.outputs[0])
             return origin if made is None else made.node
-        found = self._calls.get(origin)
-        if found is None:
+        call = self._calls.get(origin)
+        if call is None:
             site = origin.site
             there = self._made_region(site) if isinstance(site, Region) else self._origin(site)
             outer = frozenset(self.tensors.get(t, t) for t in origin.outer)
-            found = self._calls[origin] = RuleCall(there, origin.rule, outer)
-        return found
+            call = self._calls[origin] = RuleCall(there, origin.rule, outer)
+        return call
 
     def _copies(self) -> dict[Graph, Graph]:
         """The bodies of control flow inside, at every depth, with what they were copied to."""
-        found = {body: copied.graph for body, copied in self.bodies.items()}
-        pairs = list(found.items())
+        copies = {body: copied.graph for body, copied in self.bodies.items()}
+        pairs = list(copies.items())
         for pair in pairs:
             for steps in zip(*(graph.nodes for graph in pair), strict=False):
                 for programs in zip(*(n.op.bodies for n in steps), strict=True):
                     body, copy = (program.outputs[0].graph for program in programs)
-                    if body not in found:
-                        found[body] = copy
+                    if body not in copies:
+                        copies[body] = copy
                         pairs.append((body, copy))
-        return found
+        return copies
 
     def twins(self) -> dict[Step, Step]:
         """What stands for each node and region of the inside."""
-        found: dict[Step, Step] = {
+        twins: dict[Step, Step] = {
             t.node: new.node for t, new in self.tensors.items() if self.home.contains(t.node.region)
         }
-        found |= {r: new for r, new in self.regions.items() if r.group is None}
+        twins |= {r: new for r, new in self.regions.items() if r.group is None}
         for body, copy in self._copies().items():
-            found |= zip(body.nodes, copy.nodes, strict=False)
-            found |= zip(body.regions, copy.regions, strict=False)
-        return found
+            twins |= zip(body.nodes, copy.nodes, strict=False)
+            twins |= zip(body.regions, copy.regions, strict=False)
+        return twins
 
 
 class _Choosing(Scope):
@@ -247,15 +247,15 @@ class _Choosing(Scope):
             question.opened.add(self.again.home)
 
     def _named(self, question: Unasked) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        overrides: dict[Any, Any] = {}
         twins = self.again.twins()
         choice = question.choice
         for region in question.tree.regions:
             assert region.group is not None
             nodes = [t.node for t in region.group.tensors if has_gradient(t.node)]
             if nodes and all(n in twins for n in nodes) and region not in choice.off:
-                found[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)
-        return found
+                overrides[select.nodes(*(twins[n] for n in nodes))] = choice.get(region)
+        return overrides
 
 
 @entry(FAMILY, "exact")

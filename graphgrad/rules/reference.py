@@ -174,7 +174,7 @@ def _either_order(site: NodeSite, twin: Node, dy: Tensor, at: Sequence[int]) -> 
     """Element by element: how y changes with each input, on the mean over the orders of change."""
     own = site.default(dy)
     (y,), (y0,) = site.outputs, twin.outputs
-    found: list[Any] = [NO_GRAD] * len(site.inputs)
+    dxs: list[Any] = [NO_GRAD] * len(site.inputs)
     for i in at:
         x, x0 = site.inputs[i], twin.inputs[i]
         rise = y - y0
@@ -182,8 +182,8 @@ def _either_order(site: NodeSite, twin: Node, dy: Tensor, at: Sequence[int]) -> 
             ahead = apply(site.op, *[x if j == i else t for j, t in enumerate(twin.inputs)])
             behind = apply(site.op, *[x0 if j == i else t for j, t in enumerate(site.inputs)])
             rise = 0.5 * ((ahead - y0) + (y - behind))
-        found[i] = _ratio(sum_to(dy * rise, like=x), x - x0, own[i], NEAR)
-    return found
+        dxs[i] = _ratio(sum_to(dy * rise, like=x), x - x0, own[i], NEAR)
+    return dxs
 
 
 def _pooled(site: NodeSite, twin: Node, dy: Tensor) -> list[Any]:

@@ -95,10 +95,10 @@ def moved(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], at: list[i
     [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
     """
     slopes = site.default(*dys)
-    found = [slopes[i] if i in at else NO_GRAD for i in range(len(site.inputs))]
+    shares = [slopes[i] if i in at else NO_GRAD for i in range(len(site.inputs))]
     if not site.op.bodies:  # whose branches note what they keep
-        book.keep_rest(dys, found)
-    return found
+        book.keep_rest(dys, shares)
+    return shares
 
 
 def linear(book: Ledger, site: Site, dy: Tensor, at: list[int], epsilon: float) -> Entries:
@@ -138,13 +138,13 @@ def product(
     signals = [i for i in at if i not in held] or at
     part = 1.0 / len(signals)
     if isinstance(site, NodeSite) and site.op.type == "Multiply":
-        found = {i: sum_to(dy, like=xs[i]) for i in signals}
+        shares = {i: sum_to(dy, like=xs[i]) for i in signals}
     else:
         slopes = slopes_of(site, stabilised(book, site.outputs[0], dy, epsilon))
-        found = {i: xs[i] * slopes[i] for i in signals if flows(slopes[i])}
+        shares = {i: xs[i] * slopes[i] for i in signals if flows(slopes[i])}
     if len(signals) > 1:
-        found = {i: dx * part for i, dx in found.items()}
-    return [found.get(i, ZERO) if i in signals else NO_GRAD for i in range(len(xs))]
+        shares = {i: dx * part for i, dx in shares.items()}
+    return [shares.get(i, ZERO) if i in signals else NO_GRAD for i in range(len(xs))]
 
 
 def softmax(book: Ledger, site: NodeSite, dy: Tensor) -> Entries:
@@ -154,9 +154,9 @@ def softmax(book: Ledger, site: NodeSite, dy: Tensor) -> Entries:
     """
     (x,), (y,) = site.inputs, site.outputs
     dx = dy - y * apply(ReduceSum((site.op.attrs["axis"],), True), dy)
-    found = [where(y > 0.0, x, 0.0) * dx]
-    book.keep_rest([dy], found)
-    return found
+    shares = [where(y > 0.0, x, 0.0) * dx]
+    book.keep_rest([dy], shares)
+    return shares
 
 
 def taylor(book: Ledger, site: Site, dy: Tensor, at: list[int], epsilon: float) -> Entries:
@@ -164,13 +164,13 @@ def taylor(book: Ledger, site: Site, dy: Tensor, at: list[int], epsilon: float) 
     (y,) = site.outputs
     dz = stabilised(book, y, dy, epsilon)
     slopes = slopes_of(site, dz)
-    found = [
+    shares = [
         x * slopes[i] if i in at and flows(slopes[i]) else NO_GRAD
         for i, x in enumerate(site.inputs)
     ]
     if book.counts:
-        book.keep_rest([dz * y], found)
-    return found
+        book.keep_rest([dz * y], shares)
+    return shares
 
 
 def slopes_of(site: Site, dz: Tensor) -> Sequence[Any]:
@@ -179,17 +179,17 @@ def slopes_of(site: Site, dz: Tensor) -> Sequence[Any]:
         return site.default(dz)
     xs = list(dict.fromkeys(x for x in site.inputs if x.type.differentiable))
     dxs = gradients(site.outputs[0], xs, dz, xs, "zero", overrides={})
-    found = dict(zip(xs, dxs, strict=True))
-    return [found.pop(x, NO_GRAD) for x in site.inputs]
+    by_input = dict(zip(xs, dxs, strict=True))
+    return [by_input.pop(x, NO_GRAD) for x in site.inputs]
 
 
 def stabilised(book: Ledger, z: Tensor, dy: Tensor, epsilon: float) -> Tensor:
     """R / z, with z kept away from zero."""
     away = copysign(number(epsilon, z), z)
-    found = dy / (z + away)
+    quotient = dy / (z + away)
     if book.counts:
-        book.keep(book.stabiliser, found * away)
-    return found
+        book.keep(book.stabiliser, quotient * away)
+    return quotient
 
 
 # --- factors that are no signals --------------------------------------------------------------
@@ -202,22 +202,22 @@ def is_held(book: Ledger, t: Tensor) -> bool:
     none.
     """
     path: list[tuple[Tensor, bool]] = []
-    shifted, found = False, None
-    while found is None:
+    shifted, held = False, None
+    while held is None:
         path.append((t, shifted))
         node = t.node
         at = [i for i, x in enumerate(node.inputs) if book.carries(x)]
         if path[-1] in book.held:
-            found = book.held[path[-1]]
+            held = book.held[path[-1]]
         elif _is_gate(node.op, shifted) or _inverse(node, at):
-            found = True
+            held = True
         elif len(at) != 1 or not _is_affine(node.op, at):
-            found = False
+            held = False
         else:
             shifted = shifted or _shifts(node.op)
             t = node.inputs[at[0]]
-    book.held.update(dict.fromkeys(path, found))
-    return found
+    book.held.update(dict.fromkeys(path, held))
+    return held
 
 
 def _is_gate(op: Op, shifted: bool) -> bool:

@@ -102,10 +102,10 @@ def layer(site: Site) -> Layer:
     products = [n for n in site.nodes if n.type in BILINEAR]
     others = [n for n in site.nodes if n.inputs and n.type not in (*BILINEAR, "Identity")]
     if len(products) != 1 or len(others) > 1 or any(n.type != "Add" for n in others):
-        found = ", ".join(n.type for n in site.nodes)
+        types = ", ".join(n.type for n in site.nodes)
         raise GradientError(
             f"this rule is for a layer: a MatMul, a Conv2D or its adjoint, and in a region at most "
-            f"the addition of a bias; {site!r} consists of {found}"
+            f"the addition of a bias; {site!r} consists of {types}"
         )
     (node,) = products
     biases = [t for n in others for t in n.inputs if t.node is not node]

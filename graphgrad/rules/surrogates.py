@@ -46,8 +46,8 @@ def surrogate(f: Callable[..., Tensor]) -> Rule:
 
     def surrogate(site: Site, *dys: Tensor) -> Any:
         xs = [x for x in site.inputs if x.type.differentiable]
-        found = gradients(f(*site.inputs), xs, _seeds(dys), stop_gradients=xs)
-        given = iter(found)
+        dxs = gradients(f(*site.inputs), xs, _seeds(dys), stop_gradients=xs)
+        given = iter(dxs)
         return [next(given) if x.type.differentiable else None for x in site.inputs]
 
     return rule(surrogate, surrogate_of(f), f=f)

@@ -25,14 +25,14 @@ def cond_vjp(op: Cond, node: Node, *dys: Tensor | None) -> Gradients:
         _branch(program, reads, wanted, dys)
         for program, reads in zip(programs, op.reads, strict=True)
     ]
-    flows = [i for i in wanted if any(i in found for found in branches)]
+    flows = [i for i in wanted if any(i in dxs for dxs in branches)]
     if not flows:
         return [NO_GRAD] * len(node.inputs)
     bodies = [body_of(program) for program in programs]
     outputs = []
-    for body, found in zip(bodies, branches, strict=True):
+    for body, dxs in zip(bodies, branches, strict=True):
         with BodyScope(body):
-            outputs.append([found[i] if i in found else zero_in(body, captured[i]) for i in flows])
+            outputs.append([dxs[i] if i in dxs else zero_in(body, captured[i]) for i in flows])
     given = dict(zip(flows, choose(pred, bodies, outputs), strict=True))
     return [NO_GRAD, *(given.get(i, NO_GRAD) for i in range(len(captured)))]
 
@@ -50,12 +50,12 @@ def _branch(
         if dy is not None and y.type.differentiable
     ]
     with BodyScope(body):
-        found = gradients(
+        dxs = gradients(
             [y for y, _ in pairs],
             [inner[i] for i in at],
             grad_ys=[ZeroTensor(y) if is_zero(dy) else body.adopt(dy) for y, dy in pairs],
         )
-    return {i: dx for i, dx in zip(at, found, strict=True) if dx is not None}
+    return {i: dx for i, dx in zip(at, dxs, strict=True) if dx is not None}
 
 
 Cond.vjp = cond_vjp  # type: ignore[method-assign, assignment]

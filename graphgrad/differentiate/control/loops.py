@@ -147,14 +147,14 @@ class Reverse:
         run = self.run
         moving = [run.taken[i] for i in self.moving]
         carried = self._given(moving)
-        found = self._differentiated(carried, [*moving, *others])
-        flows = {t: dx for t in others if (dx := found[t]) is not None and not is_zero(dx)}
+        grads = self._differentiated(carried, [*moving, *others])
+        flows = {t: dx for t in others if (dx := grads[t]) is not None and not is_zero(dx)}
         sliced = [t for t in flows if t in run.kept]
         summed = [t for t in flows if t in run.constants]
         wide = [tensor_type(t.shape, accumulated_in(t.dtype)) for t in summed]
         given = [*carried, *given_here(run.body, wide)]
         with BodyScope(run.body):
-            after = [self._before(i, found[run.taken[i]]) for i in self.moving]
+            after = [self._before(i, grads[run.taken[i]]) for i in self.moving]
             totals = given[len(carried) :]
             pairs = zip(totals, summed, strict=True)
             after += [total + cast(flows[t], total.dtype) for total, t in pairs]
@@ -165,7 +165,7 @@ class Reverse:
         outputs: Sequence[Tensor] = ()
         if after or sliced:
             outputs = self._scan(given, after, [flows[t] for t in sliced], first)
-        zeros = dict.fromkeys((t for t in others if found[t] is not None), ZERO)
+        zeros = dict.fromkeys((t for t in others if grads[t] is not None), ZERO)
         pairs = zip((*moving, *summed, *sliced), outputs, strict=False)
         return {**zeros, **{t: cast(dx, t.dtype) for t, dx in pairs}}
 
@@ -173,14 +173,14 @@ class Reverse:
         run = self.run
         some = [i for i, t in enumerate(run.taken) if t.type.differentiable]
         leads = _leads(run)
-        found = {i for i in some if self.left[i] is not None or i in self.begun}
+        moving = {i for i in some if self.left[i] is not None or i in self.begun}
         reach = set().union(*(leads[len(run.after) + i] for i in self.rows))
         while True:
-            reach = reach.union(*(leads[i] for i in found))
-            more = {i for i in some if run.taken[i] in reach} - found
+            reach = reach.union(*(leads[i] for i in moving))
+            more = {i for i in some if run.taken[i] in reach} - moving
             if not more:
-                return sorted(found)
-            found |= more
+                return sorted(moving)
+            moving |= more
 
     def _differentiated(
         self, carried: Sequence[Tensor], xs: Sequence[Tensor]
@@ -190,8 +190,8 @@ class Reverse:
         ys = [run.after[i] for i in self.moving] + [run.rows[i] for i in self.rows]
         seeds = [*carried, *(self._row(run.rows[i], dy) for i, dy in self.rows.items())]
         with BodyScope(run.body):
-            found = gradients(ys, list(xs), grad_ys=seeds)
-        return dict(zip(xs, found, strict=True))
+            dxs = gradients(ys, list(xs), grad_ys=seeds)
+        return dict(zip(xs, dxs, strict=True))
 
     def _before(self, i: int, dx: Tensor | None) -> Tensor:
         """The gradient of a carry that a run took: through the run, and of what was kept of it."""

@@ -41,15 +41,15 @@ class Judge:
             raise _refused(rule, site, "it is declared linear=False")
         if isinstance(site, RegionSite) and site.region.order == "error":
             self.final.append(site.region)
-        found = call_rule(judged, self._piece(rule, site) if rule.jvp else rule, dys)
-        self._judge(rule, site, [dy for dy in dys if dy is not None], found)
-        return found
+        gradients = call_rule(judged, self._piece(rule, site) if rule.jvp else rule, dys)
+        self._judge(rule, site, [dy for dy in dys if dy is not None], gradients)
+        return gradients
 
     def _judge(
-        self, rule: Rule, site: Site, dys: Sequence[Tensor], found: Sequence[Gradient]
+        self, rule: Rule, site: Site, dys: Sequence[Tensor], gradients: Sequence[Gradient]
     ) -> None:
         """GradientError unless what the rule gave is linear in dys."""
-        dxs = [dx for _, dx in found if dx is not None and not is_zero(dx)]
+        dxs = [dx for _, dx in gradients if dx is not None and not is_zero(dx)]
         if rule.linear or rule.jvp is not None:
             varying = dict.fromkeys(dy for dy in dys if not is_zero(dy))
             self.known.update((dx, list(varying)) for dx in dxs if dx not in varying)
@@ -124,6 +124,6 @@ def judged_inside(site: Site) -> Iterator[None]:
 def watched(site: Site, judge: Judge) -> Site:
     """The site, as one whose default the judge hears of."""
     kind: Any = WatchedNode if isinstance(site, NodeSite) else WatchedRegion
-    found: Watched = kind(site._target, site.reference, site._sweep)
-    found.judge = judge
-    return found
+    watched_site: Watched = kind(site._target, site.reference, site._sweep)
+    watched_site.judge = judge
+    return watched_site

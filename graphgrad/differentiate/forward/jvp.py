@@ -85,12 +85,12 @@ def jvp(
     with judging(judge):
         gs = gradients(y_list, x_list, us, stop_gradients, overrides=overrides)
     real = [(g, t) for g, t in zip(gs, given, strict=True) if g is not None and not is_zero(g)]
-    found = _transposed([g for g, _ in real], us, [t for _, t in real], judge, overrides)
+    dys = _transposed([g for g, _ in real], us, [t for _, t in real], judge, overrides)
     if unconnected == "zero":
-        return unflatten(ys, [u if dy is None else dy for dy, u in zip(found, us, strict=True)])
+        return unflatten(ys, [u if dy is None else dy for dy, u in zip(dys, us, strict=True)])
     if any(g is not None and is_zero(g) for g in gs):
-        found = [_zero_or_none(*pair, x_list) for pair in zip(found, y_list, us, strict=True)]
-    return unflatten(ys, found)
+        dys = [_zero_or_none(*pair, x_list) for pair in zip(dys, y_list, us, strict=True)]
+    return unflatten(ys, dys)
 
 
 def _tensors(tree: Any, what: str) -> list[Tensor]:
@@ -103,10 +103,10 @@ def _tensors(tree: Any, what: str) -> list[Tensor]:
 
 def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
     """One tangent for each x, of its shape and dtype; None stands for ones."""
-    found = [None] * len(xs) if tangents is None else flatten(tangents)
-    if len(found) != len(xs):
-        raise GradientError(f"jvp() got {len(found)} tangents for {len(xs)} xs")
-    for x, t in zip(xs, found, strict=True):
+    directions = [None] * len(xs) if tangents is None else flatten(tangents)
+    if len(directions) != len(xs):
+        raise GradientError(f"jvp() got {len(directions)} tangents for {len(xs)} xs")
+    for x, t in zip(xs, directions, strict=True):
         if t is None:
             continue
         weak = not isinstance(t, Tensor | np.ndarray | np.generic)
@@ -116,7 +116,7 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
                 f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
                 f"got {dtype}{list(shape)}"
             )
-    return found
+    return directions
 
 
 def _as_typed(x: Tensor, t: Any) -> Any:
@@ -199,18 +199,18 @@ def _by_value(
     gs: Sequence[Tensor], us: Sequence[Tensor], judge: Judge, at: Region | None
 ) -> dict[Step, str | Rule | None]:
     """Overrides under which what the rules built is transposed as the map it is by value."""
-    found: dict[Step, str | Rule | None] = {}
+    overrides: dict[Step, str | Rule | None] = {}
     for node in _built(gs, us):
         for region in enclosing(node.region):
             if region.kind != PIECE and not region.contains(at):
-                found[region] = None
+                overrides[region] = None
         if isinstance(node.op, RuleInput):
-            found[node] = AGAIN_AN_ERROR
+            overrides[node] = AGAIN_AN_ERROR
         elif node.op.withholds or isinstance(node.op, UndefinedGradient):
-            found[node] = "Identity"
+            overrides[node] = "Identity"
         elif node.stamp is not None:
-            found[node] = None
-    return found
+            overrides[node] = None
+    return overrides
 
 
 def _built(gs: Sequence[Tensor], us: Sequence[Tensor]) -> list[Node]:

@@ -48,7 +48,7 @@ class Defaults(Protocol):
     def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
         """Gradients by place of the input, of those to which something flows."""
 
-    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """Learn what stands in the trace for what was taken."""
 
 
@@ -68,14 +68,14 @@ class Away(Site):
         if context.graph is not self.scratch or context.region is not None:
             raise NotDeferred  # in a branch, or in a region of the rule, which it would be part of
         given = {i: dy for i, dy in enumerate(dys) if dy is not None}
-        found = self.defaults.take(given, self) if given else {}
-        if not found:
+        dxs = self.defaults.take(given, self) if given else {}
+        if not dxs:
             return [None] * len(self.inputs)
-        types = tuple(self.inputs[i].type for i in found)
-        op = Default(tuple(given), tuple(found), types)
+        types = tuple(self.inputs[i].type for i in dxs)
+        op = Default(tuple(given), tuple(dxs), types)
         made = build(op, tuple(given.values())).outputs
-        self.defaults.note(made, list(found.values()))
-        at = dict(zip(found, made, strict=True))
+        self.defaults.note(made, list(dxs.values()))
+        at = dict(zip(dxs, made, strict=True))
         return [at.get(i) for i in range(len(self.inputs))]
 
 
@@ -87,10 +87,10 @@ class AwayRegion(Away, RegionSite):
     """A region."""
 
 
-def check_same(op: Default, found: Mapping[int, Any], site: Site) -> None:
+def check_same(op: Default, dxs: Mapping[int, Any], site: Site) -> None:
     """GradientError where other inputs have a gradient than when the rule was traced."""
-    if tuple(found) != op.gives:
-        names = [", ".join(site.inputs[i].name for i in at) or "none" for at in (op.gives, found)]
+    if tuple(dxs) != op.gives:
+        names = [", ".join(site.inputs[i].name for i in at) or "none" for at in (op.gives, dxs)]
         raise GradientError(
             f"the rule of {site!r} was stored when its default had gradients of {names[0]}; here "
             f"it has gradients of {names[1]}, since the marks inside are others: that needs the "

@@ -103,14 +103,14 @@ class Importer(Transplant):
     def _program(self, program: Program) -> Program:
         """The program of a body, in a copy on which open op-type maps act as on other nodes."""
         fresh = program.outputs[0].graph not in self.bodies
-        found, context = super()._program(program), CONTEXT.get()
+        copied, context = super()._program(program), CONTEXT.get()
         if fresh and (context.stamps is not None or self.numbers):
-            for body in bodies_of(found.outputs[0].graph):  # type: ignore[arg-type]
+            for body in bodies_of(copied.outputs[0].graph):  # type: ignore[arg-type]
                 for node in body.nodes:
                     node.op = renumbered(node.op, self.numbers)
                     if context.stamps is not None and node.stamp is None and _takes_stamps(node):
                         stamp_by_maps(node, context, tuple(t.type for t in node.outputs))
-        return found
+        return copied
 
     def _settle_provenance(self, node: Node, new: Node) -> None:
         """Keep line and origin, unless the new node is derived from something here."""

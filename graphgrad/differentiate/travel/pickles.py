@@ -71,20 +71,20 @@ def at_home(graph: Graph) -> None:
 
 def side_by_side(flat: Any) -> list[Any]:
     """A flat graph and those of the bodies in it, by place: pickle recurses over what nests."""
-    found = [dict(flat)]
-    for each in found:
+    flats = [dict(flat)]
+    for each in flats:
         bodies = each["bodies"]
-        each["bodies"] = [{**b, "graph": len(found) + i} for i, b in enumerate(bodies)]
-        found += [dict(b["graph"]) for b in bodies]
-    return found
+        each["bodies"] = [{**b, "graph": len(flats) + i} for i, b in enumerate(bodies)]
+        flats += [dict(b["graph"]) for b in bodies]
+    return flats
 
 
 def nested(flats: list[Any]) -> Any:
     """What side_by_side took apart."""
-    found = [dict(flat) for flat in flats]
-    for each in found:
-        each["bodies"] = [{**b, "graph": found[b["graph"]]} for b in each["bodies"]]
-    return found[0]
+    graphs = [dict(flat) for flat in flats]
+    for each in graphs:
+        each["bodies"] = [{**b, "graph": graphs[b["graph"]]} for b in each["bodies"]]
+    return graphs[0]
 
 
 Graph.__reduce__ = reduce_graph  # type: ignore[method-assign, assignment]

@@ -115,14 +115,14 @@ class StoredTrace:
         transplant = Transplant(scratch, known)
         transplant.site = site
         transplant.run()
-        found = [
+        entries = [
             transplant.tensor(_at(scratch, d)) if kind == "tensor" else d
             for kind, d in self.entries
         ]
         if not self.extra:
-            return found
+            return entries
         inputs = (*site.inputs, *(_at(home, x) for x in self.extra))
-        return dict(zip(inputs, found, strict=True))
+        return dict(zip(inputs, entries, strict=True))
 
     def _check_marks(self, site: Site, home: Graph, regions: Sequence[Region]) -> None:
         """GradientError where what it differentiated is marked, or chosen, otherwise now."""
@@ -150,9 +150,9 @@ def _zero(asked: bool | None, x: Tensor) -> ZeroTensor | None:
     """A partial of x that was zero."""
     if asked is None:
         return None
-    found = ZeroTensor(x)
-    found.asked = asked
-    return found
+    zero = ZeroTensor(x)
+    zero.asked = asked
+    return zero
 
 
 class StoredRule:
@@ -180,11 +180,11 @@ class StoredRule:
 
     def held(self, home: Graph) -> list[Node]:
         """The nodes of its home that it reads, beyond the inputs and outputs of its site."""
-        found: list[Ref] = []
+        refs: list[Ref] = []
         for trace in self.traces.values():
             if isinstance(trace, StoredTrace):
-                found += [*trace.extra, *(at[1] for _, at in trace.captures if at[0] == "home")]
-        return [_at(home, ref).node for ref in found]
+                refs += [*trace.extra, *(at[1] for _, at in trace.captures if at[0] == "home")]
+        return [_at(home, ref).node for ref in refs]
 
     def is_at_home(self, regions: tuple[Region, ...]) -> bool:
         """Whether it means the same in a graph of these regions."""
@@ -244,10 +244,10 @@ def _entered(site: Site, regions: Sequence[Region], what: tuple[Any, ...]) -> Te
     if kind != "home":
         return read_here(((site.inputs if kind == "input" else site.outputs)[place],))[0]
     home: Any = site._target.graph
-    found = _at(home, place)
+    tensor = _at(home, place)
     if at[0] is not None:
-        found = read_inside(regions[at[0]], found)
-    return read_here((found,))[0]
+        tensor = read_inside(regions[at[0]], tensor)
+    return read_here((tensor,))[0]
 
 
 def reference_of(t: Tensor) -> Ref:

@@ -64,20 +64,20 @@ def stored_rules(
     A rule that opens a region under itself refers to itself, if it reads of its home nothing but
     the inputs and outputs of its site; other rules of rules are traced to the order of `depth`.
     """
-    found: dict[Step, Any] = {}
+    rules: dict[Step, Any] = {}
     fresh: list[tuple[StoredTrace, Trace]] = []
     for step, mark in _marks(graph):
         if isinstance(step, Region) and not step.open and boundary_of(step).first is None:
-            found[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
+            rules[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
             continue
         if isinstance(mark, str) and (mark in OP_TYPES or not is_registered(mark)):
             continue
         kept = _is_stored(mark, step)
-        found[step] = mark if kept else _stored(step, mark, chain or {}, depth, fresh)
+        rules[step] = mark if kept else _stored(step, mark, chain or {}, depth, fresh)
     for stored, trace in fresh:
         home = trace.graph.outer
-        stored.asked = [Asked(step, found) for step in trace.asked if step.graph is home]
-    return found
+        stored.asked = [Asked(step, rules) for step in trace.asked if step.graph is home]
+    return rules
 
 
 def _is_stored(mark: Any, step: Step) -> bool:
@@ -136,32 +136,32 @@ def _stored(step: Step, reference: Any, chain: Chain, depth: Depth, fresh: list[
 
 def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
     """The traces of a rule, or of its own jvp, for every way to be given zeros that is stored."""
-    found: Traced = {}
+    traces: Traced = {}
     inputs, outputs = _ends(step)
     for zeros in _patterns(inputs if forward else outputs):
         try:
-            found[zeros] = _trace(step, reference, forward, zeros)
+            traces[zeros] = _trace(step, reference, forward, zeros)
         except Exception as error:
             if not zeros:
                 error.add_note(f"while tracing the rule of {step!r}, to store the graph")
                 raise
-            found[zeros] = f"When the graph was stored, it raised {type(error).__name__}: {error}"
-    return found
+            traces[zeros] = f"When the graph was stored, it raised {type(error).__name__}: {error}"
+    return traces
 
 
 def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
     """A trace that asks for defaults where it is built anew, if it can; there it draws anew."""
     try:
-        found = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
+        trace = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
     except NotDeferred:
-        found = Trace(step, reference, forward=forward, zeros=zeros)
-    first = found.first_draw
-    if any(first <= n < 0 for n in draws_in(n for g in bodies_of(found.graph) for n in g.nodes)):
+        trace = Trace(step, reference, forward=forward, zeros=zeros)
+    first = trace.first_draw
+    if any(first <= n < 0 for n in draws_in(n for g in bodies_of(trace.graph) for n in g.nodes)):
         raise GradientError(
             f"the rule of {step!r} computes again what another rule draws without a seed, which "
             "cannot be stored: give that draw a seed, or take it out of the choice that it is in"
         )
-    return found
+    return trace
 
 
 def _captured(t: Tensor, step: Step) -> tuple[Any, ...]:
@@ -251,14 +251,14 @@ class _AtHome:
                 y = site.outputs[i]
                 dys[i] = build(Placeholder(y.shape, y.dtype), ()).outputs[0]
             try:
-                found = target.default(*dys)
+                dxs = target.default(*dys)
             except UnknownGradientError:  # of a name inside that is still to come
-                found = site.inputs
+                dxs = site.inputs
         return {
             i: dx
-            for i, dx in enumerate(found)
+            for i, dx in enumerate(dxs)
             if site.inputs[i].type.differentiable and not is_zero(dx)
         }
 
-    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """Nothing stands here for it."""

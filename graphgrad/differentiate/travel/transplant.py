@@ -90,8 +90,8 @@ class Transplant(Plain):
 
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor of the source."""
-        found = self.tensors.get(t)
-        if found is None:
+        counterpart = self.tensors.get(t)
+        if counterpart is None:
             home = self.source.home_of(t) if isinstance(self.source, TraceGraph) else None
             if t.graph in self.bodies:
                 return self.bodies[t.graph].tensor(t)
@@ -100,10 +100,12 @@ class Transplant(Plain):
                     f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
                     "along, and a rule or node that was needs it"
                 )
-            found = self.outer.captured(home)
-            if found.graph is self.graph:  # else it was captured by a body inside, for that alone
-                self.tensors[t] = found
-        return found
+            counterpart = self.outer.captured(home)
+            if (
+                counterpart.graph is self.graph
+            ):  # else it was captured by a body inside, for that alone
+                self.tensors[t] = counterpart
+        return counterpart
 
     def entry(self, dx: Any) -> Any:
         """An entry of a rule, as it is here."""
@@ -121,17 +123,17 @@ class Transplant(Plain):
 
     def _made_region(self, region: Region) -> Region:
         """What stands for a region, made for the first of its nodes."""
-        found = self.regions.get(region)
-        if found is None:
+        counterpart = self.regions.get(region)
+        if counterpart is None:
             if region.graph is not self.source:
                 return self.region(region)
             if region.group is None:
-                found = self._new_region(region)
+                counterpart = self._new_region(region)
             else:
                 around = None if region.parent is None else self._made_region(region.parent)
-                found = stand_in(region, self.tensor, CONTEXT.get().graph, around)
-            self.regions[region] = found
-        return found
+                counterpart = stand_in(region, self.tensor, CONTEXT.get().graph, around)
+            self.regions[region] = counterpart
+        return counterpart
 
     def _new_region(self, region: Region) -> Region:
         context = CONTEXT.get()
@@ -215,17 +217,17 @@ class Transplant(Plain):
         dys: list[Any] = [None] * len(site.outputs)
         for i, dy in given.items():
             dys[i] = carrier.fitted(self.tensor(dy), site.outputs[i], site)
-        found = enumerate(site.default(*dys))
-        flows = {i: dx for i, dx in found if dx is not NO_GRAD and not is_zero(dx)}
+        partials = enumerate(site.default(*dys))
+        flows = {i: dx for i, dx in partials if dx is not NO_GRAD and not is_zero(dx)}
         for i, dx in flows.items():
             carrier.note(dx, site.inputs[i])
         return flows
 
     def _place_default(self, op: Default, node: Node) -> None:
         """What a complete trace asks of the site here."""
-        found = self._default(dict(zip(op.given, node.inputs, strict=True)))
-        check_same(op, found, self.site)
-        self.tensors.update(zip(node.outputs, found.values(), strict=True))
+        dxs = self._default(dict(zip(op.given, node.inputs, strict=True)))
+        check_same(op, dxs, self.site)
+        self.tensors.update(zip(node.outputs, dxs.values(), strict=True))
 
     def _is_capture(self, node: Node) -> bool:
         """Whether it stands for something outside, which is entered when somebody needs it."""
@@ -360,10 +362,10 @@ class ByIndex(Plain):
         if region.group is not None:
             around = None if region.parent is None else self.region(region.parent)
             return stand_in(region, self.tensor, self.graph, around)
-        found = self.regions.get(region)
-        if found is None:
+        counterpart = self.regions.get(region)
+        if counterpart is None:
             raise GraphError(f"{region!r} is not in {self.graph!r}, which was copied before")
-        return found
+        return counterpart
 
 
 def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:

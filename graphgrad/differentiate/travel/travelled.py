@@ -177,11 +177,11 @@ class Travelled:
         gives = site.outputs if self.forward else site.inputs
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
-        found = [
+        entries = [
             self.carrier.fitted(transplant.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
-        return dict(zip(gives, found, strict=True)) if beyond else found
+        return dict(zip(gives, entries, strict=True)) if beyond else entries
 
     # --- marks inside, where the home was asked ------------------------------------------------
 
@@ -244,9 +244,9 @@ class _Delivery:
         with Within(self.context.copy()):
             return self.transplant.default_for(given)
 
-    def note(self, made: Sequence[Tensor], found: Sequence[Any]) -> None:
+    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """What was taken stands here for what stands in the trace."""
-        self.transplant.tensors.update(zip(made, found, strict=True))
+        self.transplant.tensors.update(zip(made, dxs, strict=True))
 
 
 def _first(rule: Any) -> Any:
@@ -261,11 +261,11 @@ def _zeros(given: Sequence[Any]) -> frozenset[int]:
     return frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
 
 
-def is_carried(mark: Any, found: Any) -> bool:
+def is_carried(mark: Any, candidate: Any) -> bool:
     """Whether a mark that is found is one of the home as it was carried here."""
-    if found is mark or (isinstance(mark, str) and found == mark):
+    if candidate is mark or (isinstance(mark, str) and candidate == mark):
         return True
-    fn = getattr(found, "fn", None)
+    fn = getattr(candidate, "fn", None)
     return isinstance(fn, Travelled) and (
         fn.rule is mark or (isinstance(mark, str) and fn.rule == mark)
     )
@@ -353,9 +353,9 @@ def enter(t: Tensor, carrier: Carrier) -> Tensor:
     op = t.node.op
     if not isinstance(op, Residual):
         return read_here((carrier.tensor(t),))[0]
-    found, context = carrier.tensor(t.node.inputs[0]), CONTEXT.get()
+    tensor, context = carrier.tensor(t.node.inputs[0]), CONTEXT.get()
     with suppress(GraphError):  # a region that was marked at home later is none here
         at = carrier.region(op.region)
         if not at.contains(context.region):
-            found = read_inside(at, found)
-    return read_here((found,))[0]
+            tensor = read_inside(at, tensor)
+    return read_here((tensor,))[0]

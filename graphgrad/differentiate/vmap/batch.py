@@ -21,8 +21,8 @@ Flags = tuple[bool, ...]
 
 def batched_outputs(op: Op, inputs: Inputs, flags: Flags) -> Inputs:
     """The outputs of an op for a batch: a node or few where the op has a batched form."""
-    found: Inputs | None = op.batch(Batched(inputs, flags))
-    return build(PerExample(op, flags), inputs).outputs if found is None else found
+    outputs: Inputs | None = op.batch(Batched(inputs, flags))
+    return build(PerExample(op, flags), inputs).outputs if outputs is None else outputs
 
 
 class Batched:

@@ -82,10 +82,10 @@ def batched_while(
         made = build(whole, (*starts, *constants.values())).outputs
         trips = made[c] if for_each else made[-1]
         outputs = [*made[:c], *made[len(after) : len(after) + c]]
-        found = in_front(batcher, outputs, [for_each] * (2 * c), c)
+        moved = in_front(batcher, outputs, [for_each] * (2 * c), c)
         if for_each:
             batcher.batched.add(trips)
-        return (*found, trips)
+        return (*moved, trips)
 
 
 def _run_of_while(
@@ -170,10 +170,10 @@ class LoopBody:
         return count + cast(going, "int64")
 
     def _captured(self, x: Tensor) -> Tensor:
-        found = adopting(self.graph)(x)
+        captured = adopting(self.graph)(x)
         if x in self._batcher.batched:
-            self._batcher.batched.add(found)
-        return found
+            self._batcher.batched.add(captured)
+        return captured
 
     def _placeholder(self, type: TensorType, flag: bool) -> Tensor:
         lengths = self._batcher.examples.shape[:1] if flag else ()
@@ -187,13 +187,13 @@ def in_front(
     batcher: Batching, outputs: Sequence[Tensor], flags: Sequence[bool], carries: int
 ) -> Inputs:
     """The outputs of a loop, with the batch axis in front where there is one: carries, stacks."""
-    found = []
+    moved = []
     for at, (t, flag) in enumerate(zip(outputs, flags, strict=True)):
         here = moveaxis(t, 1, 0) if flag and at >= carries else t
-        found.append(here)
+        moved.append(here)
         if flag:
             batcher.batched.add(here)
-    return tuple(found)
+    return tuple(moved)
 
 
 def _while_going(going: Tensor, new: Tensor, old: Tensor) -> Tensor:

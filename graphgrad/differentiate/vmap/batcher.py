@@ -127,14 +127,14 @@ class Batcher(Importer):
             assert self.outer is not None
             home = self.source.home_of(t)
             if home is not None:
-                found = self.enter(self.outer.tensor(home))
-                if found.graph is not self.graph:  # a body inside captured it, for that alone
-                    return found
-                self.tensors[t] = found
-        found = super().tensor(t)
-        if found not in self.batched and self._is_batched(found):
-            self.batched.add(found)
-        return found
+                counterpart = self.enter(self.outer.tensor(home))
+                if counterpart.graph is not self.graph:  # a body inside captured it, for that alone
+                    return counterpart
+                self.tensors[t] = counterpart
+        counterpart = super().tensor(t)
+        if counterpart not in self.batched and self._is_batched(counterpart):
+            self.batched.add(counterpart)
+        return counterpart
 
     def _is_batched(self, t: Tensor) -> bool:
         while t not in self.batched:
@@ -216,26 +216,26 @@ class Batcher(Importer):
         """The program of a body that is the same for all examples, in a copy of the body."""
         body: Any = program.outputs[0].graph
         known = body in self.bodies
-        found = super()._program(program)
+        copied = super()._program(program)
         if not known:
             copy = self.bodies[body].graph
             for old, new in zip(bodies_of(body), bodies_of(copy), strict=True):
                 new.twins.clear()
                 for step, made in copied_steps(old, new):
                     self._note(step, made)
-        return found
+        return copied
 
     # --- nodes -----------------------------------------------------------------------------------
 
     def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
         """The call of a rule of a stamped node is one of the region that stands for the node."""
-        found = super()._origin(origin)
-        if isinstance(found, RuleCall) and isinstance(origin, RuleCall):
-            region = self._region_of(origin.site, found.site)
+        counterpart = super()._origin(origin)
+        if isinstance(counterpart, RuleCall) and isinstance(origin, RuleCall):
+            region = self._region_of(origin.site, counterpart.site)
             if region is not None:
                 outer = outer_reads(region, region.pinned_outputs or ())
-                return RuleCall(region, found.rule, outer)
-        return found
+                return RuleCall(region, counterpart.rule, outer)
+        return counterpart
 
     def _region_of(self, site: Node | Region, there: Node | Region) -> Region | None:
         """The region that stands for a stamped node, which took one node or several."""
@@ -293,9 +293,9 @@ class Batcher(Importer):
         """t for every example: itself where it is so already."""
         if t in self.batched:
             return t
-        found = repeated(t, self.examples)
-        self.batched.add(found)
-        return found
+        tiled = repeated(t, self.examples)
+        self.batched.add(tiled)
+        return tiled
 
     @contextmanager
     def standing_for(self, node: Node) -> Iterator[None]:

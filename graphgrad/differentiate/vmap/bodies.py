@@ -106,13 +106,13 @@ def _made_here(nodes: Sequence[Node], inner: Batching) -> list[Node]:
     away: set[Region] = set()
     regions = {r for node in nodes for r in enclosing(node.region)}
     while True:
-        found, strange = _apart(nodes, inner, away)
+        own_nodes, strange = _apart(nodes, inner, away)
         more = {
             r for r in regions - away if r.parent in away or not strange.isdisjoint(_read_by(r))
         }
         if not more:
             inner.left_out = {*inner.left_out, *away}
-            return found
+            return own_nodes
         away |= more
 
 
@@ -122,7 +122,7 @@ def _apart(
     """What depends on nothing strange, and what is strange; all in some regions is."""
     captured = set(inner.source.captures)  # type: ignore[attr-defined]
     strange = {t for t in captured if unknown(inner, t)}
-    found = []
+    own_nodes = []
     for node in nodes:
         if not captured.isdisjoint(node.outputs):
             continue
@@ -131,8 +131,8 @@ def _apart(
         if alone or out or not strange.isdisjoint(node.inputs):
             strange.update(node.outputs)
         else:
-            found.append(node)
-    return found, strange
+            own_nodes.append(node)
+    return own_nodes, strange
 
 
 def _read_by(region: Region) -> Iterable[Tensor]:

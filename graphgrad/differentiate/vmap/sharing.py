@@ -44,13 +44,13 @@ def why_for_each(trace: Trace, differs: Differs) -> str | None:
         return None
     if rule.linear is False:
         return "it is declared linear=False"
-    found = [d for _, d in trace.entries if not isinstance(d, Marker) and d is not None]
-    for d in found:
+    dxs = [d for _, d in trace.entries if not isinstance(d, Marker) and d is not None]
+    for d in dxs:
         if not isinstance(d, Tensor) and np.any(d):
             return f"it gives {d!r}, whatever it is given"
     try:
         given = [d for d in trace.given if d is not None]
-        check_linear([d for d in found if isinstance(d, Tensor)], given)
+        check_linear([d for d in dxs if isinstance(d, Tensor)], given)
     except NonLinear as error:
         return f"{error}, so it is not linear in the gradients it is given"
     return None
@@ -90,15 +90,15 @@ class Sharing:
 
     def for_each(self) -> set[Tensor]:
         """The outputs of such sites that would be the same for all."""
-        found: set[Tensor] = set()
+        outputs: set[Tensor] = set()
         choices = [n for n in self.source.nodes if n.op.bodies]
         steps = dict.fromkeys([*_sites(self.source), *choices])
         self._spread()
         while more := {t for step in steps for t in self._more(step)}:
-            found |= more
+            outputs |= more
             self.varying |= more
             self._spread()
-        return found
+        return outputs
 
     def _spread(self) -> None:
         """What depends on what varies, varies."""

@@ -60,10 +60,12 @@ def vectorize(
 
         def of_one(*tensors: Tensor) -> Any:
             given = dict(zip(places, tensors, strict=True))
-            found = fn(*[given.get(i, a) for i, a in enumerate(args)], **kwargs)
+            outputs = fn(*[given.get(i, a) for i, a in enumerate(args)], **kwargs)
             if form is not None:
-                _check("result", form.results, [as_tensor(t) for t in flatten(found)], exactly=True)
-            return found
+                _check(
+                    "result", form.results, [as_tensor(t) for t in flatten(outputs)], exactly=True
+                )
+            return outputs
 
         tensors = [as_tensor(args[i]) for i in places]
         if form is not None:
@@ -89,10 +91,10 @@ def _over_loops(fn: Callable[..., Any], tensors: list[Tensor], own: list[int]) -
             fn = vmap(fn, [0 if b else None for b in batched])
         else:
             single.append(axis)
-    found = fn(*tensors)
+    outputs = fn(*tensors)
     for axis in reversed(single):
-        found = tree_map(partial(expand_dims, axis=axis), found)
-    return found
+        outputs = tree_map(partial(expand_dims, axis=axis), outputs)
+    return outputs
 
 
 def _parsed(signature: str) -> _Signature:

@@ -82,8 +82,8 @@ def recurrence(op: Recurrence) -> Kernel:
             factor = c * jnp.take_along_axis(c, places, 0)
             return 2 * reach, jnp.where(inside, b + more, b), jnp.where(inside, factor, c)
 
-        found = jax.lax.while_loop(lambda state: state[0] < n, doubled, (jnp.asarray(1), b, c))
-        return jnp.moveaxis(found[1], 0, op.axis)
+        final = jax.lax.while_loop(lambda state: state[0] < n, doubled, (jnp.asarray(1), b, c))
+        return jnp.moveaxis(final[1], 0, op.axis)
 
     return run
 

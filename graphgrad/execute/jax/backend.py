@@ -174,8 +174,8 @@ def _rejecting(op: Any) -> Kernel:
 
         def again(state: Any) -> Any:
             attempt, made, accepted = state
-            found, good = tried(attempt)
-            return attempt + 1, jnp.where(accepted, made, found), accepted | good
+            drawn, good = tried(attempt)
+            return attempt + 1, jnp.where(accepted, made, drawn), accepted | good
 
         start = (jnp.uint64(1), *tried(0))
         return jax.lax.while_loop(lambda state: ~state[2].all(), again, start)[1]
@@ -346,9 +346,9 @@ def _cond(op: Cond) -> Kernel:
     def run(pred: Any, *arrays: Any) -> Any:
         before = asked(op.programs)
         then, other = (watched(branch(i), before) for i in (0, 1))
-        found, status = jax.lax.cond(pred, then, other, *arrays)
+        outputs, status = jax.lax.cond(pred, then, other, *arrays)
         note(status)
-        return found[0] if len(found) == 1 else found
+        return outputs[0] if len(outputs) == 1 else outputs
 
     return run
 
@@ -364,10 +364,10 @@ def _scan(op: Scan) -> Kernel:
 
         def step(state: Any, rows: Any) -> Any:
             carry, status = state
-            found, now = once(*carry, *rows, *constants)
+            outputs, now = once(*carry, *rows, *constants)
             kept = [carry[i] for i in op.history]
-            made = tuple(found[: op.carries]), first(status, now)
-            return made, (*found[op.carries :], *kept)
+            made = tuple(outputs[: op.carries]), first(status, now)
+            return made, (*outputs[op.carries :], *kept)
 
         start = tuple(carries), before
         (last, status), rows = jax.lax.scan(step, start, tuple(stacked), op.length, op.reverse)
@@ -581,8 +581,8 @@ def _lu(op: LuFactor) -> Kernel:
 @KERNELS.override(Permutation)
 def _permutation(op: Permutation) -> Kernel:
     def run(pivots: Any, x: Any) -> Any:
-        found = jax.lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2])
-        return found.astype(jnp.int64)
+        permutation = jax.lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2])
+        return permutation.astype(jnp.int64)
 
     return run
 
@@ -619,8 +619,8 @@ def _on_host(op: Op) -> Kernel:
         note_call()
         types = op.infer(*[tensor_type(x.shape, x.dtype) for x in arrays])
         made = tuple([_promised(op, t) for t in types])
-        found = on_host(io_callback, kernel, made, arrays, ordered=True)
-        return tuple(found) if len(found) > 1 else found[0]
+        outputs = on_host(io_callback, kernel, made, arrays, ordered=True)
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     return run
 

@@ -105,22 +105,22 @@ def on_host(
         whole = [_whole(np.asarray(x), dtype) for x, dtype in pairs]
         try:
             with nullcontext() if host is None else host.acting():
-                found = fn(*whole)
+                outputs = fn(*whole)
         except Exception as error:
             if node is not None:
                 add_note(error, node, whole)
             if host is not None:
                 host.raised.append(error)
             raise
-        results = found if isinstance(found, tuple) else (found,)
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
         return tuple(_words(np.asarray(y)) for y in results)
 
     made = tuple(_struct((*t.shape, n), np.uint32) if (n := _count(t.dtype)) else t for t in types)
     here = [jnp.asarray(x) for x in arrays]
     real = [x for x in here if jnp.issubdtype(x.dtype, jnp.inexact)]
     empty = [x.reshape(-1)[:0].real.astype("float32") for x in real]
-    found = callback(run, made, *map(_words_there, here), *empty, **how)
-    return [_whole_there(y, np.dtype(t.dtype)) for y, t in zip(found, types, strict=True)]
+    outputs = callback(run, made, *map(_words_there, here), *empty, **how)
+    return [_whole_there(y, np.dtype(t.dtype)) for y, t in zip(outputs, types, strict=True)]
 
 
 def _count(dtype: Any) -> int:

@@ -237,9 +237,9 @@ def _parameter(slot: Node, named: Mapping[Tensor, Any]) -> Tensor | None:
     known = {t.node.name: t for t in named if t.node.graph is slot.graph}
     parts = slot.name.split("/")[:-1]
     for at in range(len(parts)):
-        found = known.get("/".join(parts[at:]))
-        if found is not None and found.shape == slot.outputs[0].shape:
-            return found
+        parameter = known.get("/".join(parts[at:]))
+        if parameter is not None and parameter.shape == slot.outputs[0].shape:
+            return parameter
     return None
 
 

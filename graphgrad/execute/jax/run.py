@@ -50,8 +50,8 @@ def _fetched(value: Any) -> Array:
         if value.is_fully_addressable or value.is_fully_replicated:
             return np.asarray(value)
         with jax.enable_x64(True), waiting_for_others():
-            found: Array = multihost_utils.process_allgather(value, tiled=True)
-            return found
+            gathered: Array = multihost_utils.process_allgather(value, tiled=True)
+            return gathered
     except jax.errors.JaxRuntimeError as error:  # of a run that nobody waited for
         if is_gone(value):
             raise
@@ -157,8 +157,8 @@ class JaxRun(Compiled):
         arrays = self._whole(stays, lent)
         once = watched(self.once, None, self.refusals)
         once = partial(having, RUN, number[0], once) if number else once
-        found, status = having(HOST, self._host, once, *arrays)
-        outputs = self._distinct(found, arrays)
+        computed, status = having(HOST, self._host, once, *arrays)
+        outputs = self._distinct(computed, arrays)
         made = [outputs[i] for i in self._order]
         if status is not None:  # what was lent keeps its value
             made[: len(lent)] = [
@@ -198,16 +198,16 @@ class JaxRun(Compiled):
             lent = [a if ok else _copied(a) for a, ok in zip(lent, alone, strict=True)]
             try:
                 with self._host.awaited():
-                    found, status = self._jitted(tuple(stays), tuple(lent), *number)
-                    self._check(status, found, give_back)
-                    made = dict(zip(self._order, found, strict=True))
+                    outputs, status = self._jitted(tuple(stays), tuple(lent), *number)
+                    self._check(status, outputs, give_back)
+                    made = dict(zip(self._order, outputs, strict=True))
                     return self._handed_out([made[i] for i in range(len(made))], arrays)
             except Exception as error:
                 self._say_what_was_raised(error)
                 say_where(error, self._program, arrays)
                 raise
 
-    def _check(self, status: Status | None, found: Sequence[Any], give_back: Any) -> None:
+    def _check(self, status: Status | None, outputs: Sequence[Any], give_back: Any) -> None:
         """Raise what the run refused, if it did."""
         if status is None or self.refusals is None:
             return
@@ -215,7 +215,7 @@ class JaxRun(Compiled):
             self.refusals.check(status)
         except Exception:
             if give_back is not None:
-                kept = zip([self.read[i] for i in self.lends], found, strict=False)
+                kept = zip([self.read[i] for i in self.lends], outputs, strict=False)
                 give_back(dict(kept))
             raise
 

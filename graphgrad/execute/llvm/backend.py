@@ -55,9 +55,9 @@ class LlvmBackend(NumpyBackend):
 
     def frugal(self) -> LlvmBackend:
         """This one, but that takes no memory for speed alone."""
-        found = copy(self)
-        found.packs = False
-        return found
+        backend = copy(self)
+        backend.packs = False
+        return backend
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
@@ -127,11 +127,11 @@ class LlvmBinding(NumpyBinding):
         group = self._group(node)
         if group is None:
             return self._llvm.function_of(node) or super().writer(node)
-        found = self._runs.get(group)
-        if found is None:
+        cached = self._runs.get(group)
+        if cached is None:
             kernel = kernels_of([group], self._llvm.flags)[group]
-            found = self._runs[group] = runner(kernel, self._llvm.threads)
-        return found
+            cached = self._runs[group] = runner(kernel, self._llvm.threads)
+        return cached
 
     def _control(self, op: Op) -> Kernel:
         """A loop of compiled steps runs as one call."""

@@ -123,21 +123,21 @@ class _Once:
 
     def run(self, arrays: Sequence[Any], wanted: Sequence[int]) -> list[Any]:
         """The values wanted, each as it is in a block."""
-        found: dict[int, Any] = dict(enumerate(arrays))
+        computed: dict[int, Any] = dict(enumerate(arrays))
         for step in self.steps:
-            operands = [found[o] if isinstance(o, int) else o for o in step.operands]
+            operands = [computed[o] if isinstance(o, int) else o for o in step.operands]
             assert step.makes is not None
             if isinstance(step.fn, np.ufunc):
-                found[step.makes] = step.fn(*operands)
+                computed[step.makes] = step.fn(*operands)
                 continue
             dtype, shape = self.values[step.makes]
-            found[step.makes] = made = np.empty(self._once_shape(step.fn, shape), dtype)
+            computed[step.makes] = made = np.empty(self._once_shape(step.fn, shape), dtype)
             write: Callable[..., None] = where if step.fn is CHOOSE else fill
             write(*operands, made)
         rank = len(self.blocks.shape) - self.blocks.axis
         return [
             x if x.ndim <= rank else x[(0,) * (x.ndim - rank)]
-            for x in map(found.__getitem__, wanted)
+            for x in map(computed.__getitem__, wanted)
         ]
 
     def _same(self, step: UfuncStep) -> bool:

@@ -263,15 +263,15 @@ def _compiled(
 ) -> Callable[..., object]:
     """The lines as a Python function."""
     names: dict[int, str] = {}
-    found = dict(space)
+    namespace = dict(space)
     text = [f"def body({', '.join(parameters)}):"]
     for line in lines:
         name = names.setdefault(id(line.fn), f"f{len(names)}")
-        found[name] = line.fn
+        namespace[name] = line.fn
         if line.new:
             text.append(f" {line.target} = {name}({', '.join(line.args)})")
         else:
             text.append(f" {name}({', '.join([*line.args, line.target])})")
-    exec(compile("\n".join([*text, " return"]), _FILE, "exec"), found)
-    body: Callable[..., object] = found.pop("body")
+    exec(compile("\n".join([*text, " return"]), _FILE, "exec"), namespace)
+    body: Callable[..., object] = namespace.pop("body")
     return body

@@ -98,11 +98,11 @@ class _Trace:
 
     def call(self, fn: Any, operands: tuple[Any, ...], expected: Any, dtype: DType) -> _Symbol:
         """Note a call whose operands NumPy takes as `expected` dtypes; equal ones are one."""
-        found = tuple([_operand(o, want) for o, want in zip(operands, expected, strict=True)])
-        key = (fn, tuple([o if isinstance(o, int) else (o.dtype, o.tobytes()) for o in found]))
+        taken = tuple([_operand(o, want) for o, want in zip(operands, expected, strict=True)])
+        key = (fn, tuple([o if isinstance(o, int) else (o.dtype, o.tobytes()) for o in taken]))
         if key not in self._made:
             at = len(self.inputs) + len(self.steps)
-            self.steps.append(Call(fn, found, dtype))
+            self.steps.append(Call(fn, taken, dtype))
             self._made[key] = _Symbol(self, at, dtype)
         return self._made[key]
 
@@ -163,9 +163,9 @@ class _Namespace:
     """NumPy for a kernel that is being traced: ufuncs and constants, and what stands below."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, np.ufunc | float):
-            return found
+        attribute = getattr(np, name)
+        if isinstance(attribute, np.ufunc | float):
+            return attribute
         raise _NotAnArray(f"np.{name}")
 
     @staticmethod

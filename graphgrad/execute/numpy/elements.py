@@ -130,11 +130,11 @@ class _UfuncLowering:
         return operand
 
     def _call(self, call: Call, reads: Sequence[Operand]) -> int:
-        found = tuple([reads[o] if isinstance(o, int) else o for o in call.operands])
-        shape: Any = broadcast([self._shape(o) for o in found])
+        operands = tuple([reads[o] if isinstance(o, int) else o for o in call.operands])
+        shape: Any = broadcast([self._shape(o) for o in operands])
         if call.fn in SLOW_WITH_ONE_NUMBER and math.prod(shape) >= WORTH_SPREADING:
-            found = tuple([self._spread(o, shape) for o in found])
-        return self._step(call.fn, found, ValueType(call.dtype, shape))
+            operands = tuple([self._spread(o, shape) for o in operands])
+        return self._step(call.fn, operands, ValueType(call.dtype, shape))
 
     def _spread(self, operand: Operand, shape: Shape) -> Operand:
         """An operand that stays the same along the last axis, as an array of the whole shape."""

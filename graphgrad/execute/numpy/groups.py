@@ -138,13 +138,13 @@ def written(node: Node) -> Written | None:
     except KeyError:
         shape: Any = _looped_over(node).shape
         wanted = fusible(node) or reducible(node)
-        found = _of_group(group_of_one(node, shape)) if wanted else None
+        writer = _of_group(group_of_one(node, shape)) if wanted else None
     if not lasting(node.op):
-        return found
+        return writer
     if len(_of_single_nodes) >= KEPT:
         _of_single_nodes.clear()
-    _of_single_nodes[key] = found
-    return found
+    _of_single_nodes[key] = writer
+    return writer
 
 
 _of_single_nodes: dict[Any, Written | None] = {}

@@ -66,14 +66,14 @@ def _full(op: Full) -> Kernel:
 
 def element_writer(node: Node, threads: int) -> Kernel | None:
     """What writes the results of what is element by element, reduces, or was fused of these."""
-    found = written(node)
-    return None if found is None else found.on(threads)
+    writer = written(node)
+    return None if writer is None else writer.on(threads)
 
 
 def element_overwrites(node: Node) -> Pairs:
     """(output, input) places for which that writer may be given one buffer."""
-    found = written(node)
-    return () if found is None else found.overwrites
+    writer = written(node)
+    return () if writer is None else writer.overwrites
 
 
 KERNELS.writes(Fused, element_overwrites)(element_writer)

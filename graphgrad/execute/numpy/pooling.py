@@ -29,10 +29,10 @@ def max_pool(window: Window, x: Any, y: Any, threads: int) -> None:
     def task(i: int) -> None:
         with scratch([padded.scratch]) as (lines,):
             images, lines = padded.read(i, lines)
-            found = y[images]
-            found[...] = lines[first]
+            largest = y[images]
+            largest[...] = lines[first]
             for cut in others:
-                np.maximum(found, lines[cut], out=found)
+                np.maximum(largest, lines[cut], out=largest)
 
     parallel(task, padded.number, threads)
 

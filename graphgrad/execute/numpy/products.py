@@ -222,9 +222,9 @@ def _matrices(x: str, y: str, letters: Letters, out: str, lengths: Mapping[str, 
     apart, back = (*many, *high, *wide), tuple([order.index(c) for c in out])
 
     def run(a: Any, b: Any, made: Any) -> None:
-        found = np.empty(shape, made.dtype)
-        product(left(a), right(b), found)
-        made[...] = found.reshape(apart).transpose(back)
+        matrices = np.empty(shape, made.dtype)
+        product(left(a), right(b), matrices)
+        made[...] = matrices.reshape(apart).transpose(back)
 
     return run
 

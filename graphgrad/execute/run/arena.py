@@ -64,12 +64,12 @@ class Renewed:
         arrays = self._arrays
         for i in range(len(arrays)):
             if _holders(arrays, i) == _ALONE and self._is_as_made(arrays[i]):
-                found = arrays[i]
-                found.flags.writeable = True
-                return found
-        found = np.empty(self._shape, self._dtype)
-        self._arrays = [*arrays[-1:], found]
-        return found
+                array = arrays[i]
+                array.flags.writeable = True
+                return array
+        array = np.empty(self._shape, self._dtype)
+        self._arrays = [*arrays[-1:], array]
+        return array
 
     def _is_as_made(self, a: Array) -> bool:
         same = a.shape == self._shape and a.dtype is self._dtype and a.flags.c_contiguous

@@ -51,18 +51,18 @@ def _last_reads(plan: Plan) -> _LastReads:
         if root is not None:  # else it is a constant's
             base.update(dict.fromkeys(step.outputs, root))
             views.setdefault(root, []).extend(step.outputs)
-    found: _LastReads = [{} for _ in plan.steps]
+    last_reads: _LastReads = [{} for _ in plan.steps]
     maker: dict[int, int] = {}
     for at, step in enumerate(plan.steps):
         for slot in step.inputs:
             if slot in maker:
-                found[maker[slot]][slot] = at
+                last_reads[maker[slot]][slot] = at
         made = [s for slot in step.outputs for s in (slot, *views.get(slot, ()))]
         maker.update(dict.fromkeys(made, at))
     for result in plan.results:
         if result.slot in maker:
-            found[maker[result.slot]][result.slot] = len(plan.steps)
-    return found
+            last_reads[maker[result.slot]][result.slot] = len(plan.steps)
+    return last_reads
 
 
 class _Checked:

@@ -229,10 +229,10 @@ class PlannedByShapes(Compiled):
     def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
         """One array an output, the caller's own."""
         key = tuple([a.shape for a in arrays])
-        found = self._made.get(key)
-        if found is None or found is not self._latest:
-            found = self._choose(key)
-        return found.call(*arrays)
+        planned = self._made.get(key)
+        if planned is None or planned is not self._latest:
+            planned = self._choose(key)
+        return planned.call(*arrays)
 
     @contextmanager
     def held(self) -> Iterator[ArrayFunction]:
@@ -262,16 +262,16 @@ class PlannedByShapes(Compiled):
 
     def _choose(self, shapes: tuple[tuple[int, ...], ...]) -> PlannedProgram:
         with self._planning.lock:
-            found = self._made.pop(shapes, None)
-            if found is None:
-                found = PlannedProgram(self._backend, self.program_for(shapes))
-            self._made[shapes] = found
+            planned = self._made.pop(shapes, None)
+            if planned is None:
+                planned = PlannedProgram(self._backend, self.program_for(shapes))
+            self._made[shapes] = planned
             if self._latest is not None and self._latest.plan.arena >= BIG:
                 self._latest.release()
-            self._latest = found
+            self._latest = planned
             for old in tuple(self._made)[:-PLANS]:
                 self._made.pop(old, None)
-            return found
+            return planned
 
 
 Planned = PlannedProgram | PlannedByShapes
@@ -295,20 +295,20 @@ class KernelBinding:
     def kernel(self, node: Node) -> Kernel:
         """The op's kernel, checked where its results could be of other types or share memory."""
         op = node.op
-        found = self._made.get(op)
-        if found is None:
-            found = self._control(op) if op.bodies else self._backend.kernels.of(op)
-            self._made[op] = found
+        kernel = self._made.get(op)
+        if kernel is None:
+            kernel = self._control(op) if op.bodies else self._backend.kernels.of(op)
+            self._made[op] = kernel
         strange = is_strange(op)
         if strange and not op.bodies and not self._backend.check:
-            found = reading(found)
+            kernel = reading(kernel)
         if (op.view and (strange or not is_view(node))) or (strange and not self._backend.check):
-            found = owning(found)
+            kernel = owning(kernel)
         if not all(t.shape for t in node.outputs):
-            found = as_arrays(found)
+            kernel = as_arrays(kernel)
         if strange or not all(t.type.static for t in node.outputs):
-            found = promised(found, node)
-        return found
+            kernel = promised(kernel, node)
+        return kernel
 
     def overwrites(self, node: Node) -> Pairs:
         """What was registered with the writer."""
@@ -324,10 +324,10 @@ class KernelBinding:
 
     def bodies(self, node: Node) -> tuple[BodyPlans, ...]:
         """The branches of a choice, the body of a loop."""
-        found = self._bodies.get(node.op, [])
-        plans = [tuple(body.plans) for body in found]
-        settled = [isinstance(body, PlannedProgram) for body in found]
-        rows = zip(node.op.body_names, plans, settled, strict=True) if found else ()
+        bodies = self._bodies.get(node.op, [])
+        plans = [tuple(body.plans) for body in bodies]
+        settled = [isinstance(body, PlannedProgram) for body in bodies]
+        rows = zip(node.op.body_names, plans, settled, strict=True) if bodies else ()
         return tuple([BodyPlans(*row, node.op, self._loops.get(node.op)) for row in rows])
 
     def release(self) -> None:

@@ -88,15 +88,15 @@ class _Space:
 
     def results(self) -> str:
         """The outputs, each the caller's own."""
-        found = []
+        items = []
         for r, t in zip(self.plan.results, self.plan.program.outputs, strict=True):
             name = self.name(r.slot)
             if r.made:
                 name = f"{self._named('r', taken(t, r.copied))}({name})"
             elif r.copied:
                 name = f"{name}.copy()"
-            found.append(name + ",")
-        return f"({' '.join(found)})"
+            items.append(name + ",")
+        return f"({' '.join(items)})"
 
     def _made(self, type: TensorType) -> str:
         """A new array, or one that nobody holds any more."""
@@ -107,11 +107,11 @@ class _Space:
 
     def _named(self, letter: str, thing: Any) -> str:
         """The name of a kernel, shape or dtype, which is the same for the same thing."""
-        found = self._known.get(id(thing))
-        if found is None:
-            found = self._known[id(thing)] = f"{letter}{len(self._known)}"
-            self.names[found] = thing
-        return found
+        name = self._known.get(id(thing))
+        if name is None:
+            name = self._known[id(thing)] = f"{letter}{len(self._known)}"
+            self.names[name] = thing
+        return name
 
 
 def _note(error: Exception, run: Any, plan: Plan, space: _Space) -> None:

@@ -20,13 +20,13 @@ def values_of(
 
     bound: the attributes of the function around, for those that refer to one of them.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for each in attributes:
         if not each.ref_attr_name:
-            found[each.name] = _value(each, folder)
+            values[each.name] = _value(each, folder)
         elif each.ref_attr_name in bound:
-            found[each.name] = bound[each.ref_attr_name]
-    return found
+            values[each.name] = bound[each.ref_attr_name]
+    return values
 
 
 def _value(attribute: Any, folder: Path | None) -> Any:

@@ -93,24 +93,24 @@ class Builder:
             return as_numbers(value)
         graph = current().graph
         key = id(graph), id(value)
-        found = self._constants.get(key)
-        if found is None:
+        cached = self._constants.get(key)
+        if cached is None:
             t = build(Constant(_fixed(value)), ()).outputs[0]
             if clean(name):
                 rename(t, self._prefix + clean(name))
-            found = self._constants[key] = t, value  # the array is held, so that its id stays
-        return found[0]
+            cached = self._constants[key] = t, value  # the array is held, so that its id stays
+        return cached[0]
 
     def initializers(self, graph: Any) -> dict[str, Array]:
         """{name: array} of a graph of the file."""
-        found = {}
+        arrays = {}
         for stored in graph.initializer:
-            if stored.name in found:
+            if stored.name in arrays:
                 raise FileError(f"there are two initializers {stored.name!r:.80}")
-            found[stored.name] = array_of_tensor(stored, self.folder)
+            arrays[stored.name] = array_of_tensor(stored, self.folder)
         for sparse in graph.sparse_initializer:
             raise FileError(f"the initializer {sparse.values.name!r:.80} is sparse")
-        return found
+        return arrays
 
     # --- graphs ---
 
@@ -141,11 +141,11 @@ class Builder:
                 self.names.put(name, value)
             try:
                 self.nodes(nodes)
-                found = [self.names.find(name) for name in wanted]
+                values = [self.names.find(name) for name in wanted]
             except FileError:
                 return None
-        known = all(isinstance(value, np.ndarray) and value.dtype != object for value in found)
-        return found if known else None
+        known = all(isinstance(value, np.ndarray) and value.dtype != object for value in values)
+        return values if known else None
 
     @contextmanager
     def _inside(self, names: Names, **other: Any) -> Iterator[None]:
@@ -187,15 +187,15 @@ class Builder:
         opset = self.opsets[domain_of(node)]
         call = OperatorCall(node, opset, attributes, values, self._made(node), self)
         if form.folded and _all_known(values):
-            found = _folded(form, call)
-            if found is not None:
-                return found
+            outputs = _folded(form, call)
+            if outputs is not None:
+                return outputs
             call = OperatorCall(node, opset, attributes, values, self._made(node), self)
         start = len(current().graph.nodes)
         with name_scope(path):
-            found = _as_list(form.read(call))
+            outputs = _as_list(form.read(call))
         _check_read(call)
-        return [self._named(value, path, start, i) for i, value in enumerate(found)]
+        return [self._named(value, path, start, i) for i, value in enumerate(outputs)]
 
     def _made(self, node: Any) -> Any:
         def made(array: Array, i: int) -> Tensor:
@@ -249,11 +249,11 @@ class Builder:
             if mark is not None:
                 mark.read = [names.find(name) for name in mark.residuals]
             wanted = zip(function.output, node.output, strict=False)
-            found = [names.find(name) if read else None for name, read in wanted]
+            outputs = [names.find(name) if read else None for name, read in wanted]
             if rule is not None or mark is not None:
-                found = [self.as_tensor(value) for value in found]
-                region.declare(outputs=found)
-        return found
+                outputs = [self.as_tensor(value) for value in outputs]
+                region.declare(outputs=outputs)
+        return outputs
 
     def opened(self, function: Any, values: list[Value], prefix: str) -> list[Value]:
         """The outputs of a function of the file that no node calls, for values of its inputs."""
@@ -303,7 +303,7 @@ def _folded(form: Form, call: OperatorCall) -> list[Value] | None:
     scratch = Graph()
     with scratch:
         call._made = lambda array, _: build(Constant(_fixed(array)), ()).outputs[0]
-        found = _as_list(form.read(call))
+        outputs = _as_list(form.read(call))
     _check_read(call)
     made = [size_of(t.shape) for node in scratch.nodes for t in node.outputs]
     if any(size is None or size > MOST_FOLDED for size in made):
@@ -314,7 +314,7 @@ def _folded(form: Form, call: OperatorCall) -> list[Value] | None:
             ran = node.op.kernel(np, *[arrays[t] for t in node.inputs])
             rows = ran if isinstance(ran, tuple) else (ran,)
             arrays.update(zip(node.outputs, map(np.asarray, rows), strict=True))
-    return [arrays[v] if isinstance(v, Tensor) else v for v in found]
+    return [arrays[v] if isinstance(v, Tensor) else v for v in outputs]
 
 
 def _as_list(made: Any) -> list[Value]:
@@ -330,11 +330,11 @@ def _check_read(call: OperatorCall) -> None:
 
 def _fixed(array: Any) -> Array:
     """An array that nobody writes to."""
-    found = np.asarray(array)
-    if found.flags.writeable:
-        found = found.copy()
-        found.flags.writeable = False
-    return found
+    frozen = np.asarray(array)
+    if frozen.flags.writeable:
+        frozen = frozen.copy()
+        frozen.flags.writeable = False
+    return frozen
 
 
 def _type_proto(value: Value) -> Any:

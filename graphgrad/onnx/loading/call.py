@@ -110,8 +110,8 @@ class OperatorCall:
                 f"its {what}, {self.node.input[i]!r:.80}, is made of lengths that are known only "
                 "when run. Give the lengths of the inputs by shapes={name: shape}"
             )
-        found: Array = value
-        return found
+        numbers: Array = value
+        return numbers
 
     def dims(self, i: int, what: str) -> list[Dimension]:
         """An input of lengths, which may be known only when run."""
@@ -121,10 +121,10 @@ class OperatorCall:
 
     def whole(self, i: int, what: str) -> int:
         """An input that is one known integer."""
-        found = self.known(i, what)
-        if found.size != 1:
-            raise FileError(f"its {what} is of shape {list(found.shape)}, not one number")
-        return int(found.reshape(-1)[0])
+        number = self.known(i, what)
+        if number.size != 1:
+            raise FileError(f"its {what} is of shape {list(number.shape)}, not one number")
+        return int(number.reshape(-1)[0])
 
     def axes(self, i: int, name: str = "axes") -> list[int] | None:
         """Axes, which are an attribute in old versions and an input in new ones; None: not said."""

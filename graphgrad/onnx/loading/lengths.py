@@ -116,9 +116,9 @@ def of_lengths(dims: Sequence[Dimension]) -> Array:
     """Lengths as a vector: int64 if all are known, else of objects."""
     if all(isinstance(d, int) for d in dims):
         return np.array(dims, np.int64)
-    found = np.empty(len(dims), object)
-    found[:] = dims
-    return found
+    vector = np.empty(len(dims), object)
+    vector[:] = dims
+    return vector
 
 
 def has_lengths(value: Any) -> bool:
@@ -144,18 +144,18 @@ def as_numbers(value: Array) -> Tensor:
 def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
     """x under a shape of ints, at most one of which is -1, and lengths known only when run."""
     dims = _left_over(x, dims)
-    found: list[Any] = []
+    shape: list[Any] = []
     for d in dims:
         at = _axis_of(x, d) if isinstance(d, RunLength) else None
-        found.append(d if isinstance(d, int) else ("axis", at) if at is not None else d)
-    unknown = [i for i, d in enumerate(found) if isinstance(d, RunLength)]
+        shape.append(d if isinstance(d, int) else ("axis", at) if at is not None else d)
+    unknown = [i for i, d in enumerate(shape) if isinstance(d, RunLength)]
     named = [i for i in unknown if _is_named(dims[i])]
-    if len(unknown) + (-1 in found) <= 1:
-        plain = Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in found]))
+    if len(unknown) + (-1 in shape) <= 1:
+        plain = Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in shape]))
         if not named or None not in plain.infer(x.type)[0].shape:
-            return reshape(x, plain.shape) if not unknown and _are_ints(found) else apply(plain, x)
-    if named != unknown or -1 in found:
-        names = ", ".join(repr(found[i]) for i in unknown)
+            return reshape(x, plain.shape) if not unknown and _are_ints(shape) else apply(plain, x)
+    if named != unknown or -1 in shape:
+        names = ", ".join(repr(shape[i]) for i in unknown)
         raise FileError(
             f"{x.type!r} gets a shape of which more than one length is known only when run: "
             f"{names}. Give the lengths by shapes="
@@ -180,13 +180,13 @@ def _are_ints(dims: Sequence[Any]) -> bool:
 
 def _left_over(x: Tensor, dims: Sequence[Dimension]) -> list[Dimension]:
     """The shape with the length that -1 stands for, where the rest cancels."""
-    found = list(dims)
-    if -1 in found and any(isinstance(d, RunLength) for d in found):
-        at = found.index(-1)
-        rest: Any = reduce(mul, [d for i, d in enumerate(found) if i != at], 1)
+    shape = list(dims)
+    if -1 in shape and any(isinstance(d, RunLength) for d in shape):
+        at = shape.index(-1)
+        rest: Any = reduce(mul, [d for i, d in enumerate(shape) if i != at], 1)
         with suppress(TypeError):  # where nothing is left over for certain
-            found[at] = reduce(mul, lengths_of(x), 1) // rest
-    return found
+            shape[at] = reduce(mul, lengths_of(x), 1) // rest
+    return shape
 
 
 def _is_named(d: Any) -> bool:
@@ -201,8 +201,8 @@ def _axis_of(x: Tensor, d: RunLength) -> int | None:
     """The axis of x that has this length for certain."""
     if len(d.axes) != 1 or d.factor != 1:
         return None
-    found = [i for i in range(x.ndim) if _is_same((x, i), d.axes[0])]
-    return found[0] if found else None
+    axes = [i for i in range(x.ndim) if _is_same((x, i), d.axes[0])]
+    return axes[0] if axes else None
 
 
 def expanded(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
@@ -226,14 +226,14 @@ def _widens(x: Tensor, dims: Sequence[Dimension]) -> bool:
 
 def _ones(dims: Sequence[Dimension], x: Tensor) -> Tensor:
     """Ones of a shape."""
-    found = ones(tuple(d if isinstance(d, int) else 1 for d in dims), x.dtype)
+    tensor = ones(tuple(d if isinstance(d, int) else 1 for d in dims), x.dtype)
     for place, d in enumerate(dims):
         if isinstance(d, RunLength):
             row = _zeros_along(d, x.dtype)
             shape = [1] * len(dims)
             shape[place] = -1
-            found = found + reshape(row, tuple(shape))
-    return found
+            tensor = tensor + reshape(row, tuple(shape))
+    return tensor
 
 
 def _zeros_along(d: RunLength, dtype: Any) -> Tensor:

@@ -103,9 +103,9 @@ def load(
     need_onnx("gg.onnx.load")
     options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
     with opened(path) as (model, folder):
-        found = surveyed(model)
-        found.check()
-        return _Loading(model, folder, found, options).load()
+        model_survey = surveyed(model)
+        model_survey.check()
+        return _Loading(model, folder, model_survey, options).load()
 
 
 @contextmanager
@@ -143,11 +143,11 @@ class _Loading:
     """One call of `load`."""
 
     def __init__(
-        self, model: Any, folder: Path | None, found: ModelSurvey, options: LoadOptions
+        self, model: Any, folder: Path | None, model_survey: ModelSurvey, options: LoadOptions
     ) -> None:
         self.model = model
         self.options = options
-        self.survey = found
+        self.survey = model_survey
         self.builder = Builder(model, folder, options.regions, options.unroll)
         self.inputs: dict[str, Tensor] = {}
         self.trainable: dict[str, str] = {}

@@ -70,9 +70,9 @@ def _of(told: dict[str, str], key: str) -> str:
 
 def _json(told: dict[str, str], key: str, kind: type) -> Any:
     try:
-        found = json.loads(_of(told, key))
+        parsed = json.loads(_of(told, key))
     except ValueError:
-        found = None
-    if not isinstance(found, kind):
+        parsed = None
+    if not isinstance(parsed, kind):
         raise FileError(f"graphgrad.{key} is no JSON of a {kind.__name__}")
-    return found
+    return parsed

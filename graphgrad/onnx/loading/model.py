@@ -58,8 +58,8 @@ class OnnxModel:
         self.metadata = metadata
         self.trainable = trainable
         only = len(outputs) == 1
-        found = tuple(outputs.values())
-        self.entry = EntryPoint(tuple(inputs.values()), found[0] if only else found)
+        leaves = tuple(outputs.values())
+        self.entry = EntryPoint(tuple(inputs.values()), leaves[0] if only else leaves)
 
     def compile(self, **options: Any) -> Any:
         """The compiled function of its inputs.

@@ -19,10 +19,10 @@ def moved(call: OperatorCall) -> list[Any] | None:
     if fn is None:
         return None
     try:
-        found = fn(call)
+        lengths = fn(call)
     except TypeError:  # an operation that lengths do not have
         return None
-    return None if found is None else [_array(found)]
+    return None if lengths is None else [_array(lengths)]
 
 
 def _axes(call: OperatorCall) -> tuple[int, ...]:
@@ -34,8 +34,8 @@ def _unsqueeze(call: OperatorCall) -> Array:
 
 
 def _squeeze(call: OperatorCall) -> Array:
-    found: Array = np.squeeze(call.values[0], _axes(call) or None)
-    return found
+    squeezed: Array = np.squeeze(call.values[0], _axes(call) or None)
+    return squeezed
 
 
 def _gather(call: OperatorCall) -> Any:
@@ -52,25 +52,25 @@ def _slice(call: OperatorCall) -> Array | None:
         return None
     start, end = (int(call.known(i, "bounds")[0]) for i in (1, 2))
     step = int(call.known(4, "steps")[0]) if call.given(4) else 1
-    found: Array = x[slice(start, end, step)]
-    return found
+    part: Array = x[slice(start, end, step)]
+    return part
 
 
 def _reshape(call: OperatorCall) -> Array:
     call.attribute("allowzero")
-    found: Array = call.values[0].reshape(call.known(1, "shape"))
-    return found
+    reshaped: Array = call.values[0].reshape(call.known(1, "shape"))
+    return reshaped
 
 
 def _cast(call: OperatorCall) -> Array | None:
     """Of lengths, only to another integer."""
-    found: Array = call.values[0]
-    return found if call.attribute("to") in (6, 7) else None
+    lengths: Array = call.values[0]
+    return lengths if call.attribute("to") in (6, 7) else None
 
 
 def _identity(call: OperatorCall) -> Array:
-    found: Array = call.values[0]
-    return found
+    lengths: Array = call.values[0]
+    return lengths
 
 
 def _mul(call: OperatorCall) -> Any:
@@ -86,12 +86,12 @@ def _div(call: OperatorCall) -> Any:
 def _extreme(call: OperatorCall) -> Any:
     """Of lengths that are the same, that; of others only a run knows it."""
     rows = np.broadcast_arrays(*call.values)
-    found = rows[0].copy()
+    extreme = rows[0].copy()
     for row in rows[1:]:
-        for at in np.ndindex(found.shape):
-            if row[at] != found[at]:
+        for at in np.ndindex(extreme.shape):
+            if row[at] != extreme[at]:
                 return None
-    return found
+    return extreme
 
 
 def _prod(call: OperatorCall) -> Any:
@@ -115,14 +115,14 @@ def _where(call: OperatorCall) -> Any:
 
 def _array(made: Any) -> Array:
     """An array of objects, also without axes; int64 where it holds numbers alone."""
-    found: Array = made
+    array: Array = made
     if not isinstance(made, np.ndarray):
         listed = isinstance(made, list)
-        found = np.empty((1,) if listed else (), object)
-        found[...] = made[0] if listed else made
-    if found.dtype == object and all(isinstance(d, int) for d in found.reshape(-1).tolist()):
-        found = found.astype(np.int64)
-    return found
+        array = np.empty((1,) if listed else (), object)
+        array[...] = made[0] if listed else made
+    if array.dtype == object and all(isinstance(d, int) for d in array.reshape(-1).tolist()):
+        array = array.astype(np.int64)
+    return array
 
 
 _MOVES: dict[str, Callable[[OperatorCall], Any]] = {

@@ -43,10 +43,10 @@ def parse_model(raw: bytes) -> Any:
 
 def opsets_of(record: Any) -> dict[str, int]:
     """{domain: version} of a model or function."""
-    found = {}
+    versions = {}
     for each in record.opset_import:
-        found["" if each.domain in ONNX else each.domain] = each.version
-    return found
+        versions["" if each.domain in ONNX else each.domain] = each.version
+    return versions
 
 
 def metadata_of(record: Any) -> dict[str, str]:

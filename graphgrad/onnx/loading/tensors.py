@@ -69,8 +69,8 @@ def array_of_tensor(stored: Any, folder: Path | None) -> Array:
                 f"{size * dtype.itemsize}"
             )
         little = dtype.newbyteorder("<") if dtype.kind != "V" else dtype
-        found: Array = np.frombuffer(raw, little).reshape(shape)
-        return found
+        array: Array = np.frombuffer(raw, little).reshape(shape)
+        return array
     return _listed(stored, shape, size, dtype, what)
 
 
@@ -87,10 +87,10 @@ def _listed(stored: Any, shape: tuple[int, ...], size: int, dtype: DType, what: 
     if count != size * (2 if dtype.kind == "c" else 1):
         raise FileError(f"{what} has {size} elements by its shape, and {count} numbers")
     try:
-        found = onnx.numpy_helper.to_array(stored)
+        numbers = onnx.numpy_helper.to_array(stored)
     except Exception as error:
         raise FileError(f"{what} cannot be read: {error!s:.200}") from None
-    array: Array = np.array(found.reshape(shape), dtype)
+    array: Array = np.array(numbers.reshape(shape), dtype)
     array.flags.writeable = False
     return array
 
@@ -115,8 +115,8 @@ def _mapped(
     if not size:
         return np.zeros(shape, dtype)
     flat = np.memmap(path, dtype=np.uint8, mode="r", offset=offset, shape=(size,))
-    found: Array = np.asarray(flat).view(dtype).reshape(shape)
-    return found
+    array: Array = np.asarray(flat).view(dtype).reshape(shape)
+    return array
 
 
 def _inside(folder: Path | None, location: str, what: str) -> Path:
@@ -127,9 +127,9 @@ def _inside(folder: Path | None, location: str, what: str) -> Path:
     if not location or given.is_absolute() or ".." in given.parts or "\0" in location:
         raise FileError(f"{what} lies at {location!r:.80}, which is no file of the model's folder")
     try:
-        found = (folder / given).resolve(strict=True)
+        path = (folder / given).resolve(strict=True)
     except (OSError, RuntimeError):
         raise FileError(f"{what} lies in {location!r:.80}, which is not there") from None
-    if not found.is_relative_to(folder.resolve()) or not found.is_file():
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
         raise FileError(f"{what} lies at {location!r:.80}, which leads out of the model's folder")
-    return found
+    return path

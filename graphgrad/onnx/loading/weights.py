@@ -134,7 +134,7 @@ class _Roles:
 
     def _sources(self, name: str) -> dict[str, Array]:
         """The floating initializers that hold the numbers of a value, literals apart."""
-        found, pending, seen = {}, [name], set()
+        sources, pending, seen = {}, [name], set()
         while pending:
             at = pending.pop()
             if at in seen:
@@ -142,10 +142,10 @@ class _Roles:
             seen.add(at)
             array, maker = self.arrays.get(at), self.makers.get(at)
             if array is not None and array.ndim and is_inexact(array.dtype):
-                found[at] = array
+                sources[at] = array
             if maker is not None and maker.type not in SPREADS:
                 pending += maker.inputs[: DATA.get(maker.type)]
-        return found
+        return sources
 
 
 def _flat(

@@ -74,16 +74,16 @@ class Forms:
     def of(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
         """The form of an op for inputs of these types; NoOnnxForm."""
         key = (op, types)
-        found = self._made.get(key)
-        if found is None:
+        block = self._made.get(key)
+        if block is None:
             if key in self._open:
                 raise NoOnnxForm(f"{op.type} has no form in ONNX")
             self._open.append(key)
             try:
-                found = self._made[key] = self._form(op, types)
+                block = self._made[key] = self._form(op, types)
             finally:
                 self._open.pop()
-        return found
+        return block
 
     def _form(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
         block = OnnxBlock()

@@ -68,14 +68,14 @@ class Marked:
                 raise NoOnnxForm(f"there is a mark inside it, {inside}: in a loop or a choice")
             if node.stamp is not None:
                 raise NoOnnxForm("it has a rule by its op type: mark it with a region instead")
-            found = self.forms.place(
+            ys = self.forms.place(
                 block, node.op, [values[t] for t in node.inputs], self.story(node)
             )
         except NoOnnxForm as error:
             self.refuse(node, str(error))
-            found = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
+            ys = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
         return {
-            t: OnnxValue(v.name, t.dtype, t.shape) for t, v in zip(node.outputs, found, strict=True)
+            t: OnnxValue(v.name, t.dtype, t.shape) for t, v in zip(node.outputs, ys, strict=True)
         }
 
     # --- regions --------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ class _RuleWriter:
             if dy is not None:
                 self.values[dy] = block.give("dy", dy.dtype, dy.shape)
         entries = [(t, d) for t, d in self.trace.entries]
-        found = [d for _, d in entries if isinstance(d, Tensor) and not is_zero(d)]
-        self._build(found)
+        cotangents = [d for _, d in entries if isinstance(d, Tensor) and not is_zero(d)]
+        self._build(cotangents)
         returns = []
         for t, d in entries[: len(boundary.inputs)]:
             returns.append(self._entry(t, d))

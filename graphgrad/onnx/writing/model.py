@@ -33,8 +33,8 @@ def check_dtype(dtype: DType) -> None:
 
 def enum_of(dtype: DType) -> int:
     """ONNX's number of a dtype."""
-    found: int = onnx_helper.np_dtype_to_tensor_dtype(dtype)
-    return found
+    number: int = onnx_helper.np_dtype_to_tensor_dtype(dtype)
+    return number
 
 
 def made_model(

@@ -191,10 +191,10 @@ class Operators:
 
     def cast(self, x: OnnxValue, dtype: Any) -> OnnxValue:
         """The value in another dtype."""
-        found = as_dtype(dtype)
-        if x.dtype == found:
+        target = as_dtype(dtype)
+        if x.dtype == target:
             return x
-        made: OnnxValue = self.Cast(x, to=found, shape=x.shape)
+        made: OnnxValue = self.Cast(x, to=target, shape=x.shape)
         return made
 
     def wide(self, x: OnnxValue) -> OnnxValue:

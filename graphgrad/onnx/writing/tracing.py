@@ -55,8 +55,8 @@ class Traced:
         return Length(None) if size is None else size
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._tensor, name)
-        return partial(_called, found) if callable(found) else _wrapped(found)
+        attribute = getattr(self._tensor, name)
+        return partial(_called, attribute) if callable(attribute) else _wrapped(attribute)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise NoOnnxForm("its kernel computes with NumPy alone")
@@ -159,8 +159,8 @@ class _Scalar:
 
 def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What it returns of tensors, as kernels see it."""
-    found = function(*map(_bare, args), **{k: _bare(v) for k, v in kwargs.items()})
-    return _wrapped(found)
+    returned = function(*map(_bare, args), **{k: _bare(v) for k, v in kwargs.items()})
+    return _wrapped(returned)
 
 
 def _wrapped(x: Any) -> Any:

@@ -103,12 +103,12 @@ class OnnxBlock:
         array = np.asarray(array)
         root = self.root
         key = (array.dtype, array.shape, array.tobytes())
-        found = root._constants.get(key)
-        if found is None:
+        cached = root._constants.get(key)
+        if cached is None:
             name = root.names.fresh(hint)
-            found = root._constants[key] = OnnxValue(name, array.dtype, array.shape)
+            cached = root._constants[key] = OnnxValue(name, array.dtype, array.shape)
             root.constants[name] = array
-        return found
+        return cached
 
     def known(self, value: OnnxValue) -> Array | None:
         """The array of a value that is a constant."""

@@ -63,8 +63,8 @@ def associative_scan(
     prefixes = _Prefixes(fn, elems, axes, at)
     if backwards:
         tensors = prefixes.cut(tensors, None, None, -1)
-    found = prefixes.of(tensors)
-    return unflatten(elems, prefixes.cut(found, None, None, -1) if backwards else found)
+    scanned = prefixes.of(tensors)
+    return unflatten(elems, prefixes.cut(scanned, None, None, -1) if backwards else scanned)
 
 
 def _axis(at: str, axis: Any, name: str, x: Tensor) -> int:
@@ -144,8 +144,8 @@ class _Prefixes:
                 f"the function of associative_scan() at {self.at} returns another structure than "
                 f"it takes: {made!r} for {self.tree!r}"
             )
-        found = [as_tensor(x) for x in flatten(made)]
-        for name, a, b in zip(names, one, found, strict=True):
+        combined = [as_tensor(x) for x in flatten(made)]
+        for name, a, b in zip(names, one, combined, strict=True):
             if a.dtype is not b.dtype or not compatible(a.shape, b.shape):
                 error = DTypeError if a.dtype is not b.dtype else ShapeError
                 raise error(
@@ -153,4 +153,4 @@ class _Prefixes:
                     f"and returns {b.type!r} ({b.name}, built at {b.where}); it combines element "
                     "by element: use axes, not shapes, and cast what it returns"
                 )
-        return found
+        return combined

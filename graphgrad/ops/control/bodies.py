@@ -51,12 +51,12 @@ class BodyGraph(Graph):
 
     def _captured(self, tensor: Tensor) -> Tensor:
         """The placeholder that stands for a tensor of the graph around."""
-        found = self._first.get(tensor)
-        if found is None:
+        inner = self._first.get(tensor)
+        if inner is None:
             with BodyScope(self):
-                found = build(Placeholder(tensor.shape, tensor.dtype), ()).outputs[0]
-            self.capture(found, tensor)
-        return found
+                inner = build(Placeholder(tensor.shape, tensor.dtype), ()).outputs[0]
+            self.capture(inner, tensor)
+        return inner
 
     def capture(self, placeholder: Tensor, outer: Tensor) -> None:
         """Let a placeholder stand for an outer tensor."""
@@ -120,11 +120,11 @@ def interpret(program: Program, xp: Any, arrays: Sequence[Any]) -> tuple[Any, ..
     values = dict(zip(program.inputs, arrays, strict=True))
     for node in program.nodes:
         try:
-            found = computed(node, xp, [values[t] for t in node.inputs])
+            output = computed(node, xp, [values[t] for t in node.inputs])
         except Exception as error:
             error.add_note(visible(f"in {node.name}, {node.op!r}, built at {node.where}"))
             raise
-        outputs = found if isinstance(found, tuple) else (found,)
+        outputs = output if isinstance(output, tuple) else (output,)
         values.update(zip(node.outputs, outputs, strict=True))
     return tuple(values[t] for t in program.outputs)
 
@@ -161,8 +161,8 @@ def constants_of(
 
     whole  of all that the body reads: a region around it reads that, too
     """
-    found = body.captures if whole else needed(body, outputs, given)
-    constants = {inner: outer for inner, outer in body.captures.items() if inner in found}
+    reads = body.captures if whole else needed(body, outputs, given)
+    constants = {inner: outer for inner, outer in body.captures.items() if inner in reads}
     for index, loop in indices_of(body, outputs, given):
         constants[index] = apply(LoopIndex(loop - body.repeats))
     return constants
@@ -201,7 +201,7 @@ def traced(
     what: how errors call the body, "a branch of cond()"; given: its placeholders.
     """
     with BodyScope(body):
-        found = fn(*args)
+        outputs = fn(*args)
     known = {*given, *body.captures}
     for node in body.nodes:
         if node.type == "Assign":
@@ -221,7 +221,7 @@ def traced(
                 f"a {node.type} inside {what} (at {node.where}): build it outside, where it can "
                 "get a value"
             )
-    return found
+    return outputs
 
 
 def as_outputs(body: BodyGraph, leaves: Sequence[TensorLike]) -> list[Tensor]:
@@ -241,14 +241,14 @@ def check_takes(program: Program, types: Sequence[TensorType]) -> None:
 
 def check_gives(program: Program, types: Sequence[TensorType], first: int = 0) -> None:
     """ShapeError where a body gives tensors of other types from its output `first` on."""
-    found = [t.type for t in program.outputs[first : first + len(types)]]
-    _check_fit("gives", found, types)
+    actual = [t.type for t in program.outputs[first : first + len(types)]]
+    _check_fit("gives", actual, types)
 
 
-def _check_fit(what: str, found: Sequence[TensorType], types: Sequence[TensorType]) -> None:
-    if len(found) != len(types) or not all(map(_fits, found, types)):
+def _check_fit(what: str, actual: Sequence[TensorType], types: Sequence[TensorType]) -> None:
+    if len(actual) != len(types) or not all(map(_fits, actual, types)):
         raise ShapeError(
-            f"a body {what} {list(found)!r:.200}, where there are {list(types)!r:.200}"
+            f"a body {what} {list(actual)!r:.200}, where there are {list(types)!r:.200}"
         )
 
 

@@ -73,8 +73,8 @@ class Cond(Op, interned=False):
         """The outputs by a call of one of the bodies, as functions of arrays."""
         pred, *rest = arrays
         branch = 0 if pred else 1
-        found = bodies[branch](*[rest[i] for i in self.reads[branch]])
-        return found[0] if len(found) == 1 else found
+        outputs = bodies[branch](*[rest[i] for i in self.reads[branch]])
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def to_onnx(self, to: Any, pred: Any, *xs: Any) -> Any:
         """An If: its branches read the values around it."""
@@ -190,11 +190,11 @@ def _check_alike(what: str, leaves: list[list[Any]], results: list[Any]) -> None
 
 def _check_types(what: str, then: Sequence[Tensor], other: Sequence[Tensor]) -> None:
     for a, b in zip(then, other, strict=True):
-        found = " and ".join(f"{t.name}: {t.type!r} ({t.where})" for t in (a, b))
+        both = " and ".join(f"{t.name}: {t.type!r} ({t.where})" for t in (a, b))
         if a.dtype is not b.dtype:
-            raise DTypeError(f"{what} return {found}; cast one of them")
+            raise DTypeError(f"{what} return {both}; cast one of them")
         if a.ndim != b.ndim:
-            raise ShapeError(f"{what} return {found}: they have as many axes, reshape one of them")
+            raise ShapeError(f"{what} return {both}: they have as many axes, reshape one of them")
 
 
 def _common(a: Shape, b: Shape) -> Shape:

@@ -57,15 +57,15 @@ class Start(NamedTuple):
     def check_next(self, body: BodyGraph, tree: Any, taken: Sequence[Tensor]) -> list[Tensor]:
         """What a run carries on, as tensors of the body of the types that it took."""
         self._check_structure(tree)
-        found = as_outputs(body, flatten(tree))
+        carries = as_outputs(body, flatten(tree))
         with BodyScope(body):
-            return self._all_as_taken(taken, found)
+            return self._all_as_taken(taken, carries)
 
     def next_here(self, tree: Any, taken: Any) -> Any:
         """What a run carries on where it stands in the graph of the loop, as it takes it."""
         self._check_structure(tree)
-        found = [as_tensor(leaf) for leaf in flatten(tree)]
-        return unflatten(self.tree, self._all_as_taken(flatten(taken), found))
+        carries = [as_tensor(leaf) for leaf in flatten(tree)]
+        return unflatten(self.tree, self._all_as_taken(flatten(taken), carries))
 
     def _check_structure(self, tree: Any) -> None:
         if any(leaf is None for leaf in flatten(tree)):
@@ -83,9 +83,9 @@ class Start(NamedTuple):
             return ["i", *paths(tree[1], "init")]
         return list(paths(tree, "init"))
 
-    def _all_as_taken(self, taken: Sequence[Tensor], found: Sequence[Tensor]) -> list[Tensor]:
+    def _all_as_taken(self, taken: Sequence[Tensor], carries: Sequence[Tensor]) -> list[Tensor]:
         names = self._names(self.tree)
-        return [self._as_taken(*row) for row in zip(names, taken, found, strict=True)]
+        return [self._as_taken(*row) for row in zip(names, taken, carries, strict=True)]
 
     def _as_taken(self, name: str, before: Tensor, after: Tensor) -> Tensor:
         if before.dtype is not after.dtype or not compatible(before.shape, after.shape):
@@ -276,11 +276,11 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     return _scan(MAP, lambda _, x: ((), _made(f(x))), (), xs)[1]
 
 
-def _made(found: Any) -> Any:
+def _made(output: Any) -> Any:
     """What a run of map() made."""
-    if found is None:
+    if output is None:
         raise ShapeError("the function of map() returns None; is a `return` missing?")
-    return found
+    return output
 
 
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -315,12 +315,12 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
 
 
 def _bound(name: str, bound: Any) -> Tensor:
-    found = as_tensor(bound)
-    if kind_of(found.dtype) not in "iu" or found.shape != ():
+    tensor = as_tensor(bound)
+    if kind_of(tensor.dtype) not in "iu" or tensor.shape != ():
         raise TypeError(
-            f"{name} of fori_loop() is an int or a scalar integer tensor, got {found.type!r}"
+            f"{name} of fori_loop() is an int or a scalar integer tensor, got {tensor.type!r}"
         )
-    return as_tensor(found, "int64")
+    return as_tensor(tensor, "int64")
 
 
 def while_loop(
@@ -393,8 +393,8 @@ def _while_loop(
             f"the test of {start.what} is a single bool, got {holds.name}: {holds.type!r} (built "
             f"at {holds.where})"
         )
-    found = traced(inside, body, f"the body of {fn}", (carry,), given)
-    after = start.check_next(inside, found, given)
+    next_carry = traced(inside, body, f"the body of {fn}", (carry,), given)
+    after = start.check_next(inside, next_carry, given)
     own = own_indices(inside, [holds, *after], given)
     with BodyScope(inside):
         after = [*[index + 1 for index in own], *after]
@@ -469,11 +469,11 @@ def _unrolled(
     return carry, unflatten(one, joined)
 
 
-def _pair(found: Any, what: str) -> tuple[Any, Any]:
+def _pair(pair: Any, what: str) -> tuple[Any, Any]:
     """What the body of a scan returns; TypeError for anything else."""
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise TypeError(f"the body of {what} returns (carry, y), got {found!r}")
-    return found
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError(f"the body of {what} returns (carry, y), got {pair!r}")
+    return pair
 
 
 def _stacked(made: Sequence[Any]) -> Any:

@@ -157,9 +157,9 @@ class Scan(Op, interned=False):
         for at, taken in zip(places, self._taken(stacked), strict=False):
             for i, keep in put:
                 keep(at, carries[i])
-            found = body(*carries, *taken, *constants)
-            carries = found[:c]
-            for store, row in zip(write, found[c:], strict=True):
+            outputs = body(*carries, *taken, *constants)
+            carries = outputs[:c]
+            for store, row in zip(write, outputs[c:], strict=True):
                 store(at, row)
         return carries
 

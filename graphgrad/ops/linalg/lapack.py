@@ -219,10 +219,10 @@ def permutation(pivots: Any, like: Any) -> Any:
     """
     rows = like.shape[-2]
     stack = np.broadcast_shapes(pivots.shape[:-1])
-    found = np.empty((*stack, rows), np.int64)
-    found[...] = np.arange(rows)
+    orders = np.empty((*stack, rows), np.int64)
+    orders[...] = np.arange(rows)
     for at in np.ndindex(*stack):
-        order = found[at]
+        order = orders[at]
         for i, j in enumerate(pivots[at]):
             order[i], order[j] = order[j], order[i]
-    return found
+    return orders

@@ -136,8 +136,8 @@ _MATRIX_ORDERS = (1, -1, np.inf, -np.inf, *_OF_SINGULAR_VALUES)
 def _matrix_norm(x: Tensor, ord: Any, axes: Axes, keepdims: bool) -> Tensor:
     if ord in _OF_SINGULAR_VALUES:
         values = svdvals(moveaxis(x, axes, (-2, -1)))
-        found = {2: reductions.max, -2: reductions.min, "nuc": sum}[ord](values, -1)
-        return expand_dims(found, tuple(sorted(axes))) if keepdims else found
+        norms = {2: reductions.max, -2: reductions.min, "nuc": sum}[ord](values, -1)
+        return expand_dims(norms, tuple(sorted(axes))) if keepdims else norms
     rows, columns = axes
     summed, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
     totals = sum(abs(x), summed, True)

@@ -58,8 +58,8 @@ def lu(xp: Any, x: Any) -> tuple[Any, Any]:
         return xp.where(below, factors[..., :, None], a), xp.where(_rows(steps) == k, at, pivots)
 
     none = xp.zeros_like(x[..., :1, 0]).astype(np.int64) + np.zeros(steps, np.int64)
-    found, pivots = xp.fori_loop(0, steps, step, (x, none))
-    return found, pivots.astype(np.int32)
+    packed, pivots = xp.fori_loop(0, steps, step, (x, none))
+    return packed, pivots.astype(np.int32)
 
 
 def permutation(xp: Any, pivots: Any, count: int) -> Any:

@@ -210,15 +210,15 @@ def dot_product_attention(
 
 def _each(lengths: TensorLike, q: Tensor) -> Tensor:
     """Lengths of sequences, as what broadcasts with scores (B, N, T, S)."""
-    found = as_tensor(lengths)
-    if kind_of(found.dtype) not in "iu" or found.ndim != q.ndim - 3:
-        raise ShapeError(f"lengths of sequences are integers (B,), got {found.type!r}")
-    return expand_dims(cast(found, "int64"), (-3, -2, -1)) if found.ndim else cast(found, "int64")
+    sizes = as_tensor(lengths)
+    if kind_of(sizes.dtype) not in "iu" or sizes.ndim != q.ndim - 3:
+        raise ShapeError(f"lengths of sequences are integers (B,), got {sizes.type!r}")
+    return expand_dims(cast(sizes, "int64"), (-3, -2, -1)) if sizes.ndim else cast(sizes, "int64")
 
 
 def _all(kept: list[Tensor]) -> Tensor | None:
     """Where all hold."""
-    found = None
+    mask = None
     for t in kept:
-        found = t if found is None else logical_and(found, t)
-    return found
+        mask = t if mask is None else logical_and(mask, t)
+    return mask

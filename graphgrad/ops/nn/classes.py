@@ -84,8 +84,8 @@ class OneHotLike(Op):
         count = to.Squeeze(to.length(like, self.axis), [0])
         places = to.Range(np.int64(0), count, np.int64(1), shape=(None,))
         others = list(range(1, like.rank - self.axis))
-        found = to.Unsqueeze(to.cast(labels, "int64"), [self.axis])
-        hits = to.Equal(found, to.Unsqueeze(places, others) if others else places)
+        classes = to.Unsqueeze(to.cast(labels, "int64"), [self.axis])
+        hits = to.Equal(classes, to.Unsqueeze(places, others) if others else places)
         return to.cast(hits, like.dtype)
 
     def static(self, inputs: Types) -> Op:

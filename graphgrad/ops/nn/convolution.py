@@ -98,11 +98,11 @@ class Convolution(Windowed, abstract=True):
         """(groups, places in the output, places in the window * channels of the group)"""
         padded = window.pad(xp, self.last(xp, x))
         parts = [padded[cut] for cut in window.cuts()]
-        found = xp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        patches = xp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
         n, h, w, _ = parts[0].shape
         g, c = self.groups, padded.shape[3] // self.groups
-        found = xp.reshape(found, (n * h * w, len(parts), g, c))
-        return xp.reshape(xp.permute_dims(found, (2, 0, 1, 3)), (g, n * h * w, len(parts) * c))
+        patches = xp.reshape(patches, (n * h * w, len(parts), g, c))
+        return xp.reshape(xp.permute_dims(patches, (2, 0, 1, 3)), (g, n * h * w, len(parts) * c))
 
     def matrix(self, xp: Any, w: Any) -> Any:
         """(groups, places in the window * channels of the group, outputs of the group)"""
@@ -278,12 +278,12 @@ class Conv2DBackpropInput(Convolution):
     def kernel(self, xp: Any, w: Any, dz: Any, like: Any = None) -> Any:
         lengths = self.size if like is None else self.spatial(like.shape)
         window = self.moved(lengths, w.shape[:2], self.dilation)
-        found = xp.matmul(self.rows(xp, dz), self.matrix(xp, w).mT)
+        products = xp.matmul(self.rows(xp, dz), self.matrix(xp, w).mT)
         n, (h, v), g = dz.shape[0], window.axes, self.groups
         places, c = w.shape[0] * w.shape[1], w.shape[2]
-        found = xp.reshape(found, (g, n, h.out, v.out, places, c))
-        found = xp.permute_dims(found, (4, 1, 2, 3, 0, 5))
-        pieces = xp.reshape(found, (places, n, h.out, v.out, g * c))
+        products = xp.reshape(products, (g, n, h.out, v.out, places, c))
+        products = xp.permute_dims(products, (4, 1, 2, 3, 0, 5))
+        pieces = xp.reshape(products, (places, n, h.out, v.out, g * c))
         return self.back(xp, window.scatter(xp, pieces, (n, g * c), dz.dtype))
 
     def to_onnx(self, to: Any, w: Any, dz: Any, like: Any = None) -> Any:

@@ -107,10 +107,10 @@ def channel_shuffle(x: TensorLike, groups: int, data_format: str = "NHWC") -> Te
 
 
 def _factor(what: str, n: Any) -> int:
-    found = whole(what, n)
-    if found < 1:
-        raise ShapeError(f"{what} is an int >= 1, got {found}")
-    return found
+    factor = whole(what, n)
+    if factor < 1:
+        raise ShapeError(f"{what} is an int >= 1, got {factor}")
+    return factor
 
 
 def _last(x: TensorLike, data_format: str) -> Tensor:

@@ -160,12 +160,12 @@ class _Moves(NamedTuple):
         """The extent of each spatial axis, all lengths known."""
         pads = self._pads()
         lengths = [known_length("this pool", x, a) for a in self.axes()]
-        found = []
+        extents = []
         moves = zip(self.size, self.steps, self.spread, strict=True)
         for n, pad, more, (k, s, d) in zip(lengths, pads, self.beyond, moves, strict=True):
             e = extent(n, k, s, d, pad)
-            found.append(extent(n, k, s, d, (e.low, e.high + more)) if more else e)
-        return found
+            extents.append(extent(n, k, s, d, (e.low, e.high + more)) if more else e)
+        return extents
 
     def reaching(self, x: Tensor) -> _Moves:
         """The same with windows that begin inside, and may end outside."""
@@ -258,8 +258,8 @@ def _moves(
     steps = size if strides is None else numbers_of("strides", strides, rank)
     first = format_of(data_format) == "NCHW"
     spread = numbers_of("dilation", dilation, rank)
-    found = _Moves(size, steps, padding_of(padding, rank), (0,) * rank, first, spread)
-    return found.reaching(x) if truth("ceil_mode", ceil_mode) else found
+    moves = _Moves(size, steps, padding_of(padding, rank), (0,) * rank, first, spread)
+    return moves.reaching(x) if truth("ceil_mode", ceil_mode) else moves
 
 
 def lp_pool(
@@ -358,7 +358,7 @@ def max_pool_with_indices(
     for axis, e in zip(axes, extents, strict=True):
         widths[axis] = (e.low, e.high)
     padded = apply(Pad(tuple(widths), lowest(x.dtype)), x)
-    found = zeros_like(y, dtype="int64")
+    places = zeros_like(y, dtype="int64")
     for place in reversed(list(product(*map(range, moves.size)))):
         at = [k * d for k, d in zip(place, moves.spread, strict=True)]
         starts = zip(at, moves.steps, extents, strict=True)
@@ -371,8 +371,8 @@ def max_pool_with_indices(
         shape = inside.shape if moves.first else (*inside.shape, 1)
         hit = logical_or(equal(here, y), isnan(here))
         hit = logical_and(hit, constant(inside.reshape(shape)))
-        found = where(hit, constant(number.reshape(shape), "int64"), found)
-    return y, found
+        places = where(hit, constant(number.reshape(shape), "int64"), places)
+    return y, places
 
 
 def max_unpool(

@@ -84,9 +84,9 @@ class Pool(Windowed, abstract=True):
 
     def rows(self, xp: Any, pieces: list[Any]) -> Any:
         """Pieces (N, H', W', C) side by side, as ONNX joins them: (N, C * places, H' * W')."""
-        found = xp.permute_dims(xp.stack(pieces, axis=-1), (0, 3, 4, 1, 2))
-        _, c, k, h, w = found.shape
-        return xp.reshape(found, (-1, c * k, h * w))
+        stacked = xp.permute_dims(xp.stack(pieces, axis=-1), (0, 3, 4, 1, 2))
+        _, c, k, h, w = stacked.shape
+        return xp.reshape(stacked, (-1, c * k, h * w))
 
     def beside(self, x: Any) -> bool:
         """Whether a window may stand beside the image, where ONNX has another number for it."""
@@ -363,10 +363,10 @@ def _is_largest(make: Making, x: Tensor, y: Tensor) -> Tensor:
 
 def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
     """The number of the first place that is one; the last, if none before it is."""
-    found = make.number(len(hits) - 1, dtype)
+    number = make.number(len(hits) - 1, dtype)
     for i in range(len(hits) - 2, -1, -1):
-        found = make(WHERE, hits[i], make.number(i, dtype), found)
-    return found
+        number = make(WHERE, hits[i], make.number(i, dtype), number)
+    return number
 
 
 class AvgPool(Pool):

@@ -183,8 +183,8 @@ def affine_grid(theta: TensorLike, size: Any, align_corners: bool = False) -> Te
     lines = [_line(n, align_corners) for n in numbers_of("size", size, rank)]
     grids = np.meshgrid(*lines, indexing="ij")
     points = np.stack([*reversed(grids), np.ones_like(grids[0])], -1).reshape(-1, rank + 1)
-    found = matmul(constant(points, theta.dtype), matrix_transpose(theta))
-    return reshape(found, (-1, *map(len, lines), rank))
+    grid = matmul(constant(points, theta.dtype), matrix_transpose(theta))
+    return reshape(grid, (-1, *map(len, lines), rank))
 
 
 def _line(n: int, align_corners: bool) -> Array:
@@ -311,10 +311,10 @@ class _Sampler:
         rows = number
         for _ in range(number.ndim - 2):
             rows = merged(rows, 1)
-        found = take_along_axis(self._flat, expand_dims(rows, -1), axis=1)
+        pixels = take_along_axis(self._flat, expand_dims(rows, -1), axis=1)
         count = number.shape[0]
-        shape: Any = (-1 if count is None else count, *number.shape[1:], found.shape[-1])
-        return where(expand_dims(inside, -1), reshape(found, shape), 0.0)
+        shape: Any = (-1 if count is None else count, *number.shape[1:], pixels.shape[-1])
+        return where(expand_dims(inside, -1), reshape(pixels, shape), 0.0)
 
 
 def _rounded(t: Tensor) -> Tensor:

@@ -58,10 +58,10 @@ def drawn(op: type[Draw], shape: Any, dtype: Any, seed: Any, *attrs: Any, near: 
 
 def floating(dtype: Any) -> DType:
     """The dtype, which has to be a floating one."""
-    found: DType = as_dtype(dtype)
-    if not is_floating(found):
-        raise DTypeError(f"random numbers of this kind are floating, not {found}")
-    return found
+    float_dtype: DType = as_dtype(dtype)
+    if not is_floating(float_dtype):
+        raise DTypeError(f"random numbers of this kind are floating, not {float_dtype}")
+    return float_dtype
 
 
 def above_zero(u: Tensor) -> Tensor:

@@ -65,16 +65,16 @@ def multinomial(
     count, before = p.shape[-1], lengths_of(as_shape(shape))
     n = expand_dims(cast(as_tensor(n), "float64"), -1)
     whole: Any = p[..., :1] if not before else (*before, *lengths_of(p)[:-1], 1)
-    (found,) = filled(whole, n)
+    (tally,) = filled(whole, n)
     total = sum(p, -1, keepdims=True)
     likely = all_of(p >= 0.0, -1, keepdims=True) & (total > 0.0) & (total < inf)
     usable = likely & (n >= 0.0) & (n < 2.0**53)
     for level, shares in enumerate(_halvings(p)):
-        (left,) = filled(found, shares)
+        (left,) = filled(tally, shares)
         stream = fold_in(key, stream_of(f"multinomial {level}"))
-        taken = cast(apply(RandomBinomial(None, as_dtype("int64")), stream, found, left), "float64")
-        found = merged(stack([taken, found - taken], -1), found.ndim - 1)
-    return cast(where(usable, found[..., :count], -1.0), kind)
+        taken = cast(apply(RandomBinomial(None, as_dtype("int64")), stream, tally, left), "float64")
+        tally = merged(stack([taken, tally - taken], -1), tally.ndim - 1)
+    return cast(where(usable, tally[..., :count], -1.0), kind)
 
 
 def _halvings(p: Tensor) -> list[Tensor]:
@@ -82,10 +82,10 @@ def _halvings(p: Tensor) -> list[Tensor]:
     count = p.shape[-1]
     assert isinstance(count, int)
     widths = [(0, 0)] * (p.ndim - 1) + [(0, (1 << (count - 1).bit_length()) - count)]
-    p, found = pad(p, widths), []
+    p, shares = pad(p, widths), []
     while p.shape[-1] != 1:
         left, right = p[..., 0::2], p[..., 1::2]
         p = left + right
         some = p > 0.0
-        found.append(where(some, left / where(some, p, 1.0), 0.0))
-    return found[::-1]
+        shares.append(where(some, left / where(some, p, 1.0), 0.0))
+    return shares[::-1]

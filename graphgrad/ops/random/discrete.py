@@ -56,10 +56,10 @@ __all__ = [
 
 def whole_dtype(dtype: Any) -> DType:
     """The dtype, which has to be an integer one."""
-    found: DType = as_dtype(dtype)
-    if kind_of(found) not in "iu":
-        raise DTypeError(f"random numbers of this kind are integers, not {found}")
-    return found
+    int_dtype: DType = as_dtype(dtype)
+    if kind_of(int_dtype) not in "iu":
+        raise DTypeError(f"random numbers of this kind are integers, not {int_dtype}")
+    return int_dtype
 
 
 def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -> Tensor:
@@ -84,10 +84,10 @@ def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -
     >>> gg.evaluate(gg.random.bits((2,), seed=1, dtype="uint32")).dtype.name
     'uint32'
     """
-    found = as_dtype(dtype)
-    if found.name not in ("uint32", "uint64"):
-        raise DTypeError(f"random bits are uint32 or uint64, not {found}")
-    return drawn(RandomBits, shape, found, seed, "")
+    int_dtype = as_dtype(dtype)
+    if int_dtype.name not in ("uint32", "uint64"):
+        raise DTypeError(f"random bits are uint32 or uint64, not {int_dtype}")
+    return drawn(RandomBits, shape, int_dtype, seed, "")
 
 
 def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None) -> Tensor:

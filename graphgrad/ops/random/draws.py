@@ -233,8 +233,8 @@ class Rejecting(Draw, abstract=True):
         def numbers(xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
             def again(state: Any) -> Any:
                 attempt, made, accepted = state
-                found, good = self.tried(xp, attempt, seed, count, *parameters)
-                return attempt + np.uint64(1), xp.where(accepted, made, found), accepted | good
+                trials, good = self.tried(xp, attempt, seed, count, *parameters)
+                return attempt + np.uint64(1), xp.where(accepted, made, trials), accepted | good
 
             start = (np.uint64(1), *self.tried(xp, 0, seed, count, *parameters))
             return xp.while_loop(lambda state: ~xp.all(state[2]), again, start)[1]
@@ -276,11 +276,11 @@ class RandomIntegers(Rejecting):
         (word,) = drawn
         span = self.high - self.low
         if span == 2**64:
-            found, low = word, word
+            offset, low = word, word
         else:
-            found, low = wide_product(word, span)
+            offset, low = wide_product(word, span)
         start = np.uint64(self.low % 2**64)
-        return (found + start).astype(self._wide), low >= np.uint64(2**64 % span)
+        return (offset + start).astype(self._wide), low >= np.uint64(2**64 % span)
 
     def numbers(self, xp: Any, seed: Any, count: Any, *parameters: Any) -> Any:
         """By NumPy, in the memory of the words: written over them, block by block."""
@@ -357,10 +357,10 @@ def _order(row: Any) -> Any:
 
 def lengths_of(shape: Any) -> tuple[int, ...]:
     """Lengths that are known."""
-    found: tuple[Dim, ...] = shape.shape if isinstance(shape, Tensor) else as_shape(shape)
-    lengths = tuple([d for d in found if isinstance(d, int)])
-    if len(lengths) != len(found):
+    dims: tuple[Dim, ...] = shape.shape if isinstance(shape, Tensor) else as_shape(shape)
+    lengths = tuple([d for d in dims if isinstance(d, int)])
+    if len(lengths) != len(dims):
         raise ShapeError(
-            f"random numbers of shape {found}: give known lengths, or a tensor of the shape wanted"
+            f"random numbers of shape {dims}: give known lengths, or a tensor of the shape wanted"
         )
     return lengths

@@ -155,13 +155,13 @@ def key_of(given: TensorLike | None, *near: Any) -> Tensor:
     """
     if given is None:
         return _next_key(graph_elsewhere(near))
-    found = as_tensor(given)
-    if kind_of(found.dtype) not in "iu" or found.shape != ():
+    key = as_tensor(given)
+    if kind_of(key.dtype) not in "iu" or key.shape != ():
         raise DTypeError(
-            f"a seed is an int or a scalar integer tensor, got {found.type!r}; leave it out for "
+            f"a seed is an int or a scalar integer tensor, got {key.type!r}; leave it out for "
             "numbers that are new in every run"
         )
-    return found
+    return key
 
 
 def _next_key(graph: Graph | None) -> Tensor:

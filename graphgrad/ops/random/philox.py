@@ -81,14 +81,14 @@ def words_at(xp: Any, seed: Any, stream: Any, index: Any) -> Any:
     seeds, index = xp.broadcast_arrays(_as_words(xp, seed), _as_words(xp, index))
     if xp is np and index.size <= FEW:
         pairs = zip(seeds.ravel().tolist(), index.ravel().tolist(), strict=True)
-        found = [_word(s, int(stream), i) for s, i in pairs]
-        return np.array(found, np.uint64).reshape(index.shape)
+        numbers = [_word(s, int(stream), i) for s, i in pairs]
+        return np.array(numbers, np.uint64).reshape(index.shape)
     lanes = _block(xp, (index >> np.uint64(2)) + np.uint64(1), seeds, stream)
     lane = index & np.uint64(3)
-    found = lanes[3]
+    numbers = lanes[3]
     for i in range(3):
-        found = xp.where(lane == i, lanes[i], found)
-    return found
+        numbers = xp.where(lane == i, lanes[i], numbers)
+    return numbers
 
 
 def folded(xp: Any, key: Any, data: Any) -> Any:
@@ -159,8 +159,8 @@ def _with_generator(
 
 
 def _word(seed: int, stream: int, index: int) -> int:
-    found: int = _drawn(seed, stream, index // 4, 4)[index % 4]
-    return found
+    word: int = _drawn(seed, stream, index // 4, 4)[index % 4]
+    return word
 
 
 def _block(xp: Any, counter: Any, seed: Any, stream: Any) -> list[Any]:

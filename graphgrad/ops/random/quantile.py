@@ -70,10 +70,10 @@ def _share(p: tuple[float, ...], q: tuple[float, ...]) -> _Share:
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
-    *rest, found = coefficients
+    *rest, polynomial = coefficients
     for c in reversed(rest):
-        found = found * x + c
-    return found
+        polynomial = polynomial * x + c
+    return polynomial
 
 
 CENTRE, TAIL, END = _share(*_CENTRE), _share(*_TAIL), _share(*_FAR)
@@ -119,12 +119,12 @@ def quantile_in_blocks(q: Any) -> Any:
 def _in_place(coefficients: tuple[float, ...], x: Any) -> Any:
     """A polynomial, in one array."""
     *rest, last = coefficients
-    found = x * last
-    found += rest.pop()
+    polynomial = x * last
+    polynomial += rest.pop()
     for c in reversed(rest):
-        found *= x
-        found += c
-    return found
+        polynomial *= x
+        polynomial += c
+    return polynomial
 
 
 def _of_tails(q: Any) -> Any:

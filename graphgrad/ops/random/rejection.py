@@ -135,14 +135,14 @@ class LogGammaSlope(Op):
 
 def _exp_sinh(step: float = 1 / 16, end: float = 3.6) -> list[tuple[float, float]]:
     """Nodes and weights of the double exponential rule from 0 to infinity."""
-    found = []
+    pairs = []
     for k in range(-round(end / step), round(end / step) + 1):
         t = k * step
         node = math.exp(math.pi / 2 * math.sinh(t))
         weight = node * math.pi / 2 * math.cosh(t) * step
         if node < 750:  # farther out, e**-v is 0
-            found.append((node, weight))
-    return found
+            pairs.append((node, weight))
+    return pairs
 
 
 _NODES = _exp_sinh()
@@ -170,8 +170,8 @@ class RandomPoisson(ByParameters):
         at_once = (us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         good = (k >= 0) & (at_once | (good & ((us >= 0.013) | (v <= us))))
         none = ~((mean >= 0) & (mean < 2.0**62))
-        found = xp.where(none, -1.0, xp.where(mean == 0, 0.0, xp.where(small, few, safe)))
-        return found, good | small | none
+        counts = xp.where(none, -1.0, xp.where(mean == 0, 0.0, xp.where(small, few, safe)))
+        return counts, good | small | none
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -209,9 +209,9 @@ class RandomBinomial(ByParameters):
         most = fact(xp, mode) + fact(xp, m - mode) - fact(xp, safe) - fact(xp, m - safe)
         good = bound <= most + (safe - mode) * xp.log(q / (1 - q))
         good = inside & (((us >= 0.07) & (v <= 0.92 - 4.2 / b)) | good)
-        found = xp.where(small, xp.minimum(few, n), safe)
-        found = xp.where(chance > 0.5, n - found, found)
-        return xp.where(none, -1.0, found), good | small | none
+        successes = xp.where(small, xp.minimum(few, n), safe)
+        successes = xp.where(chance > 0.5, n - successes, successes)
+        return xp.where(none, -1.0, successes), good | small | none
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -239,15 +239,15 @@ def _hat(xp: Any, u: Any, a: Any, b: Any, centre: Any) -> tuple[Any, Any]:
 
 def _inverted(xp: Any, u: Any, start: Any, ratio: Any) -> Any:
     """The least k with u < the sum of the probabilities up to k, each `ratio(k)` of the last."""
-    p, total, found = start, start, xp.zeros_like(u)
+    p, total, least = start, start, xp.zeros_like(u)
     for k in range(MOST):
         more = u >= total
         if xp is np and not more.any():
             break
-        found = xp.where(more, k + 1.0, found)
+        least = xp.where(more, k + 1.0, least)
         p = p * ratio(float(k))
         total = total + p
-    return found
+    return least
 
 
 def _log_factorial(xp: Any, k: Any) -> Any:

@@ -44,10 +44,10 @@ _ERFC = (
 
 def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
     """The sum of c[k] T_k(x), less half of c[0] [Clenshaw 1955]."""
-    above = found = 0.0
+    above = here = 0.0
     for c in coefficients[:0:-1]:
-        above, found = found, 2.0 * x * found - above + c
-    return x * found - above + 0.5 * coefficients[0]
+        above, here = here, 2.0 * x * here - above + c
+    return x * here - above + 0.5 * coefficients[0]
 
 
 def erfcx(xp: Any, x: Any) -> Any:
@@ -151,10 +151,10 @@ def polygamma_difference(xp: Any, n: int, x: Any, step: Any) -> Any:
 
 def _series(x: Any, divisor: Callable[[int], int]) -> Any:
     """The sum over n of B(2 n) / divisor(n) / x**(2 n - 1), n from 1 on."""
-    inverse, found = 1.0 / (x * x), 0.0
+    inverse, total = 1.0 / (x * x), 0.0
     for n in range(len(BERNOULLI), 0, -1):
-        found = found * inverse + BERNOULLI[n - 1] / divisor(n)
-    return found / x
+        total = total * inverse + BERNOULLI[n - 1] / divisor(n)
+    return total / x
 
 
 def hurwitz(xp: Any, s: float, q: Any) -> Any:

@@ -132,8 +132,8 @@ class InverseSlope(ScipyUnary, abstract=True):
         y = self.inverse().kernel(xp, x)
         r = np.minimum(np.abs(y), _FARTHEST) * y.dtype.type(math.sqrt(self.rate))
         with np.errstate(divide="ignore"):
-            found = self.factor * need_scipy("erfcx").erfcx(r) / self.tail(xp, x)
-        return np.asarray(found).astype(x.dtype)
+            slope = self.factor * need_scipy("erfcx").erfcx(r) / self.tail(xp, x)
+        return np.asarray(slope).astype(x.dtype)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
         return to.in_double(self.formula, x)

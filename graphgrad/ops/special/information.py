@@ -35,8 +35,8 @@ class Entropy(ScipyUnary):
 
     def formula(self, xp: Any, x: Any) -> Any:
         """With its limit at 0."""
-        found = -x * xp.log(xp.where(x > 0, x, 1.0))
-        return xp.where(x > 0, found, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
+        entropy = -x * xp.log(xp.where(x > 0, x, 1.0))
+        return xp.where(x > 0, entropy, xp.where(x == 0, 0.0, xp.where(x < 0, -np.inf, x)))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
@@ -56,9 +56,9 @@ class RelativeEntropy(ScipyBinary):
     def formula(self, xp: Any, x: Any, y: Any) -> Any:
         """With its limits at 0."""
         inside = (x > 0) & (y > 0)
-        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0))
+        entropy = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0))
         edge = xp.where((x == 0) & (y >= 0), 0.0, np.inf)
-        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
+        return xp.where(inside, entropy, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs
@@ -77,9 +77,9 @@ class KlDivergence(ScipyBinary):
     def formula(self, xp: Any, x: Any, y: Any) -> Any:
         """With its limits at 0."""
         inside = (x > 0) & (y > 0)
-        found = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0)) - x + y
+        divergence = x * xp.log(xp.where(inside, x, 1.0) / xp.where(inside, y, 1.0)) - x + y
         edge = xp.where((x == 0) & (y >= 0), y, np.inf)
-        return xp.where(inside, found, xp.where((x != x) | (y != y), np.nan, edge))
+        return xp.where(inside, divergence, xp.where((x != x) | (y != y), np.nan, edge))
 
     def vjp(self, node: Node, dz: Tensor) -> Gradients:
         x, y = node.inputs

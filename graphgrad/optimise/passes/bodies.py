@@ -21,8 +21,8 @@ def optimise_bodies(program: Program, optimised: Pass) -> Program:
     where it is chosen, and would be gone by then.
     """
     done: dict[Op, Op] = {}
-    found = _ops_with_bodies(program)
-    for op in reversed(found):
+    ops = _ops_with_bodies(program)
+    for op in reversed(ops):
         bodies = {
             p: optimised(with_ops(p, done)) if _settled(p) else with_ops(p, done) for p in op.bodies
         }
@@ -63,14 +63,14 @@ def _settled(program: Program) -> bool:
 
 def _ops_with_bodies(program: Program) -> list[Op]:
     """The ops with bodies of a program and of the bodies, outer ones before inner ones."""
-    found: dict[Op, None] = {}
+    ops: dict[Op, None] = {}
     stack = [program]
     while stack:
         for op in dict.fromkeys([node.op for node in stack.pop().nodes]):
-            if op.bodies and op not in found:
-                found[op] = None
+            if op.bodies and op not in ops:
+                ops[op] = None
                 stack += op.bodies
-    return list(found)
+    return list(ops)
 
 
 def with_ops(program: Program, done: dict[Op, Op]) -> Program:
@@ -96,12 +96,12 @@ def choosing(fired: Counter[str]) -> Step:
         if node.controls or type(op) is not Cond:
             return None
         if type(test) is Constant:
-            name, found = "cond_of_constant", _inlined(node, op, 0 if test.value else 1)
+            name, outputs = "cond_of_constant", _inlined(node, op, 0 if test.value else 1)
         else:
-            name, found = "unread_by_cond", _read(node, op)
-        if found is not None:
+            name, outputs = "unread_by_cond", _read(node, op)
+        if outputs is not None:
             fired[name] += 1
-        return found
+        return outputs
 
     return lambda op_class: visit if op_class is Cond else None
 

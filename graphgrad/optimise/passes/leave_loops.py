@@ -189,15 +189,15 @@ class _Leaving:
 
     def _terms(self, whole: Tensor, reads: Counter[Tensor]) -> list[Tensor]:
         """What a sum is made of, which nobody reads on the way."""
-        terms, found = [whole], list[Tensor]()
+        terms, summands = [whole], list[Tensor]()
         while terms:
             t = terms.pop()
             inner = not (t in self.given or t.node.controls or reads[t] != 1)
             if inner and type(t.node.op) in (Add, AddN) and t.node not in self.left:
                 terms += reversed(t.node.inputs)
             else:
-                found.append(t)
-        return found
+                summands.append(t)
+        return summands
 
     def _adds_up(self, t: Tensor, whole: Tensor, reads: Counter[Tensor]) -> bool:
         """Whether a term can be one for all runs: a product, or an addition to rows of zeros."""
@@ -266,9 +266,9 @@ class _Leaving:
             history=tuple([kept.index(i) for i in op.history]),
         )
         given = [*(self.node.inputs[i] for i in kept), *slices.values(), *constants.values()]
-        found = derive(self.node, new, tuple(given)).outputs
-        stands = there | dict(zip((*kept, *rows), found, strict=False))
-        stacks = self.stacked | dict(zip((*made, *more), found[len(kept) :], strict=False))
+        loop_outputs = derive(self.node, new, tuple(given)).outputs
+        stands = there | dict(zip((*kept, *rows), loop_outputs, strict=False))
+        stacks = self.stacked | dict(zip((*made, *more), loop_outputs[len(kept) :], strict=False))
         for j, inner in last.items():
             x, w = inner.inputs
             stands[j] = self._product(inner, stacks[x], self.constant[w])
@@ -282,7 +282,7 @@ class _Leaving:
                 x, y = (self._flat(inner, rows) for rows in of_all)
                 products.append(beside(inner, MATMUL[True, False], x, y))
             stands[i] = total(body.outputs[i].node, [first, *products])
-        tail = found[len(outputs) :]
+        tail = loop_outputs[len(outputs) :]
         return (*(stands[k] for k in range(len(body.outputs))), *tail)
 
     def _read(self, outputs: Sequence[Tensor]) -> tuple[dict[Tensor, Tensor], dict[Tensor, Tensor]]:

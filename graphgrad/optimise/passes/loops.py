@@ -97,13 +97,13 @@ def _carried(
     asked: Collection[int] = (),
 ) -> set[int]:
     """The carries that some carries and rows need, in any run, and those that are asked for."""
-    found = carries.union(at for at in asked if at < count)
+    required = carries.union(at for at in asked if at < count)
     while True:
-        read = _places(body, [*(body.outputs[at] for at in found), *rows])
-        more = {at for at in read if at < count} - found
+        read = _places(body, [*(body.outputs[at] for at in required), *rows])
+        more = {at for at in read if at < count} - required
         if not more:
-            return found
-        found |= more
+            return required
+        required |= more
 
 
 def _places(program: Program, outputs: Collection[Tensor]) -> set[int]:

@@ -76,8 +76,8 @@ def _computed_again(program: Program) -> set[Tensor]:
 
 def _carries(node: Node) -> int:
     op: Any = node.op
-    found: int = op.carries
-    return found
+    count: int = op.carries
+    return count
 
 
 def _runs(node: Node) -> int:
@@ -161,10 +161,10 @@ class _Segments:
             rows.append(made[c:])
         if op.reverse:
             rows.reverse()
-        found = [*carries]
+        outputs = [*carries]
         for first, *more in zip(*filter(None, rows), strict=True):
-            found.append(_joined(node, [first, *more], at))
-        return tuple(found)
+            outputs.append(_joined(node, [first, *more], at))
+        return tuple(outputs)
 
     def _in_segments(
         self, old: Node, node: Node, carries: Sequence[Tensor], at: Segmentation
@@ -217,21 +217,21 @@ class _Segments:
 
     def _block(self, node: Node, stack: Tensor, at: Segmentation) -> Tensor:
         """What stands for the rows of a segment in the body over segments."""
-        found = self._pieces.get((stack, at))
-        if found is None:
+        block = self._pieces.get((stack, at))
+        if block is None:
             rows = ints(stack.shape[1:])
             whole = _rows(node, stack, 0, at.whole) if at.rest else stack
             blocks = reshaped(node, whole, (at.segments, at.length, *rows))
-            found = self._pieces[stack, at] = _given(node, blocks, 1)
-            self.slices[found] = blocks
-        return found
+            block = self._pieces[stack, at] = _given(node, blocks, 1)
+            self.slices[block] = blocks
+        return block
 
     def _constant(self, node: Node, t: Tensor) -> Tensor:
-        found = self._fixed.get(t)
-        if found is None:
-            found = self._fixed[t] = _given(node, t)
-            self.constants[found] = t
-        return found
+        fixed = self._fixed.get(t)
+        if fixed is None:
+            fixed = self._fixed[t] = _given(node, t)
+            self.constants[fixed] = t
+        return fixed
 
 
 def _given(node: Node, like: Tensor, axes: int = 0) -> Tensor:

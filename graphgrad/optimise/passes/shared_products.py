@@ -110,7 +110,7 @@ def _needs(program: Program, batches: Sequence[SharedBatch]) -> dict[Node, int]:
     bit_of = {n: 1 << i for i, batch in enumerate(batches) for n in batch.members}
     given = set(program.inputs)
     below: dict[Node, int] = {}
-    found: dict[Node, int] = {}
+    needs: dict[Node, int] = {}
     for node in program.nodes:
         bits = 0
         for t in node.inputs:
@@ -119,10 +119,10 @@ def _needs(program: Program, batches: Sequence[SharedBatch]) -> dict[Node, int]:
         for control in node.controls:
             bits |= below[control]
         if node in bit_of:
-            found[node] = bits
+            needs[node] = bits
             bits |= bit_of[node]
         below[node] = bits
-    return found
+    return needs
 
 
 def _apart(program: Program, batches: Sequence[SharedBatch]) -> list[SharedBatch]:

@@ -43,9 +43,9 @@ def store_runs(program: Program, fired: Counter[str], room: Room) -> Program:
             if tensors and len(tensors) > len(kept[node].tensors if node in kept else ()):
                 kept[node] = Kept(tensors, first)
     rows: dict[Node, list[Tensor]] = {}
-    for found in kept.values():
-        wanted = rows.setdefault(found.loop, [])
-        wanted += [t for t in found.tensors if t not in set(wanted)]
+    for entry in kept.values():
+        wanted = rows.setdefault(entry.loop, [])
+        wanted += [t for t in entry.tensors if t not in set(wanted)]
     if room.limited:
         rows = _fitting(rows, room)
         kept = _of_these(kept, rows)
@@ -68,11 +68,11 @@ def _fitting(rows: Mapping[Node, Sequence[Tensor]], room: Room) -> dict[Node, li
                 wanted.append((_work(body, t), 0, loop, t))
             elif isinstance(runs, int) and row is not None:  # else nobody knows if there is room
                 wanted.append((_work(body, t) / max(1, runs * row), runs * row, loop, t))
-    found: dict[Node, list[Tensor]] = {}
+    fitting: dict[Node, list[Tensor]] = {}
     for _, size, loop, t in sorted(wanted, key=lambda w: -w[0]):
         if room.take(size):
-            found.setdefault(loop, []).append(t)
-    return found
+            fitting.setdefault(loop, []).append(t)
+    return fitting
 
 
 def _work(body: Program, t: Tensor) -> float:
@@ -87,11 +87,11 @@ def _work(body: Program, t: Tensor) -> float:
 def _of_these(kept: Mapping[Node, Kept], rows: Mapping[Node, Sequence[Tensor]]) -> dict[Node, Kept]:
     """What is kept, as far as it is among these."""
     these = {loop: set(tensors) for loop, tensors in rows.items()}
-    found = {
+    filtered = {
         node: Kept([t for t in tensors if t in these.get(loop, ())], loop)
         for node, (tensors, loop) in kept.items()
     }
-    return {node: each for node, each in found.items() if each.tensors}
+    return {node: each for node, each in filtered.items() if each.tensors}
 
 
 def _rebuilt(
@@ -104,8 +104,8 @@ def _rebuilt(
         old = next(originals)
         outputs: tuple[Tensor, ...] | None = None
         if old in kept:
-            found = kept[old]
-            node = _taking(node, {t: stacks[found.loop][t] for t in found.tensors})
+            entry = kept[old]
+            node = _taking(node, {t: stacks[entry.loop][t] for t in entry.tensors})
             outputs = node.outputs
         if old in rows:
             outputs, stacks[old] = _keeping(node, rows[old])
@@ -132,16 +132,16 @@ def _again(first: Node, second: Node) -> list[Tensor]:
             twice.append(node)
         else:
             read.update(node.inputs)
-    found = []
+    tensors = []
     for node in twice:
         cheap = not node.inputs or node.op.view or isinstance(node.op, CHEAP)
         if cheap and free.issuperset(node.inputs):
             free.update(node.outputs)
             continue
         wanted = [t for t in node.outputs if t in read]
-        found += wanted
+        tensors += wanted
         free.update(wanted)
-    return found
+    return tensors
 
 
 def _moves(node: Node) -> bool:
@@ -154,16 +154,16 @@ def _same(one: Scan, first: Node, two: Scan, second: Node) -> list[Tensor]:
     mine = dict(zip(b.inputs[two.carries :], second.inputs[two.carries :], strict=True))
     stacked = set(b.inputs[two.carries : two.carries + two.slices])
     kept = dict(zip(one.history, first.outputs[len(a.outputs) :], strict=True))
-    found, rows = [], False
+    shared, rows = [], False
     for at, (t, outer) in enumerate(zip(a.inputs, first.inputs, strict=True)):
         row = at < one.carries + one.slices
         source = kept.get(at) if at < one.carries else outer
         if t not in mine or source is None or (t in stacked) != row:
             continue
         if origin_of(mine[t]) is origin_of(source):
-            found.append(t)
+            shared.append(t)
             rows = rows or row
-    return found if rows else []
+    return shared if rows else []
 
 
 def origin_of(t: Tensor) -> Tensor:

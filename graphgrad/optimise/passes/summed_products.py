@@ -81,15 +81,15 @@ def sums_to_join(program: Program) -> dict[Node, _Sum]:
 
     inner = {t.node for n in sums for t in made_for_it(n.inputs) if _is_sum(t.node)}
     terms = {n: _terms(n, inner) for n in sums if n not in inner}
-    found = {n: _Sum(ts, []) for n, ts in terms.items() if len(ts) >= FEW}
+    plans = {n: _Sum(ts, []) for n, ts in terms.items() if len(ts) >= FEW}
     joined: Joined = {}
-    for plan in found.values():
+    for plan in plans.values():
         plan.groups.extend(g for g in _products(made_for_it(plan.terms), place) if _pays(g))
         for group in plan.groups:
             _note(group, joined)
-    for plan in found.values():
+    for plan in plans.values():
         plan.groups.extend(_reductions(made_for_it(plan.terms), joined))
-    return {node: plan for node, plan in found.items() if plan.groups}
+    return {node: plan for node, plan in plans.items() if plan.groups}
 
 
 def _is_sum(node: Node) -> bool:
@@ -119,14 +119,14 @@ def _products(terms: Iterable[Tensor], place: dict[Node, int]) -> list[list[Tens
     for t in terms:
         if is_plain(t.node):
             groups.setdefault(t.node.op, []).append(t.node)
-    found = []
+    products = []
     for group in groups.values():
         sides = [[place.get(n.inputs[side].node, -1) for n in group] for side in (0, 1)]
         first = min(sides, key=min)
         order = sorted(range(len(group)), key=first.__getitem__)
         parts = in_parts([group[i] for i in order], lambda n: n.inputs)
-        found += [[n.outputs[0] for n in part] for part in parts]
-    return found
+        products += [[n.outputs[0] for n in part] for part in parts]
+    return products
 
 
 def _pays(group: Sequence[Tensor]) -> bool:
@@ -153,9 +153,9 @@ def _reductions(terms: Iterable[Tensor], joined: Joined) -> list[list[Tensor]]:
         op = t.node.op
         if isinstance(op, ReduceSum) and op.axes and not t.node.controls:
             groups.setdefault(op, {})[id(t.node.inputs[0])] = t
-    found = []
+    reductions = []
     for op, by_piece in groups.items():
         order = joined.get((op.axes[0], frozenset(by_piece)))
         if order is not None:
-            found.append([by_piece[id(x)] for x in order])
-    return found
+            reductions.append([by_piece[id(x)] for x in order])
+    return reductions

@@ -72,10 +72,10 @@ def stack_of_cuts(node: NodeOf[Stack]) -> Tensor | None:
     """stack(x[i], x[i + 1]) -> x[i : i + 2]"""
     cuts = [cut_of(t) for t in node.inputs]
     axis = node.op.axis
-    found = [c for c in cuts if c is not None and isinstance(c.at, int) and c.axis == axis]
-    if len(found) < len(cuts) or not all(follows(a, b) for a, b in pairwise(found)):
+    indexed = [c for c in cuts if c is not None and isinstance(c.at, int) and c.axis == axis]
+    if len(indexed) < len(cuts) or not all(follows(a, b) for a, b in pairwise(indexed)):
         return None
-    return read(node, joined(found))
+    return read(node, joined(indexed))
 
 
 @rule(Unstack, of=Stack)

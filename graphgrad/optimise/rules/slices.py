@@ -37,8 +37,8 @@ def slice_of_ones(node: NodeOf[Slice]) -> Tensor | None:
     (x,), (y,) = node.inputs, node.outputs
     if not x.type.static or elements(x.shape) != elements(y.shape):
         return None
-    found = [p for p in places(node.op.key, x.shape) if isinstance(p, range)]
-    return instead(node, Reshape(ints(y.shape)), x) if all(p.step == 1 for p in found) else None
+    ranges = [p for p in places(node.op.key, x.shape) if isinstance(p, range)]
+    return instead(node, Reshape(ints(y.shape)), x) if all(p.step == 1 for p in ranges) else None
 
 
 @rule(Slice, of=Slice)
@@ -59,12 +59,12 @@ def slice_of_broadcast(node: NodeOf[Slice], inner: Node) -> Tensor | None:
         return None
     wide = aligned(x.shape, t.ndim)
     lengths = iter(wide)
-    found: list[Place] = []
+    entries: list[Place] = []
     for place in places(node.op.key, t.shape):
         if place is not None and next(lengths) == 1:
             place = 0 if isinstance(place, int) else range(1)
-        found.append(place)
-    read = beside(node, Slice(key_of(found, wide)), reshaped(node, x, wide))
+        entries.append(place)
+    read = beside(node, Slice(key_of(entries, wide)), reshaped(node, x, wide))
     return instead(node, BroadcastTo(ints(y.shape)), read)
 
 
@@ -72,15 +72,15 @@ def slice_of_broadcast(node: NodeOf[Slice], inner: Node) -> Tensor | None:
 def cuts_of_broadcast(node: Node) -> tuple[Tensor, ...] | None:
     """unstack(broadcast(x)), split(broadcast(x)) -> parts of x, broadcast"""
     (t,) = node.inputs
-    found = []
+    parts = []
     for y in node.outputs:
         cut = cut_of(y)
         if cut is None or not y.type.static:
             return None
         every: list[Place] = [range(n) for n in ints(t.shape)]
         every[cut.axis] = cut.at
-        found.append(beside(node, Slice(key_of(every, t.shape)), t))
-    return tuple(found)
+        parts.append(beside(node, Slice(key_of(every, t.shape)), t))
+    return tuple(parts)
 
 
 @rule(Slice, of=Concat)
@@ -90,8 +90,8 @@ def slice_of_concat(node: NodeOf[Slice], inner: NodeOf[Concat]) -> Tensor | None
     ends = ends_of_parts(inner)
     if None in node.op.key or ends is None:
         return None
-    found = places(node.op.key, t.shape)
-    read = found[axis]
+    entries = places(node.op.key, t.shape)
+    read = entries[axis]
     if read is None or (isinstance(read, range) and (read.step < 0 or not read)):
         return None
     first, last = (read, read) if isinstance(read, int) else (read[0], read[-1])
@@ -101,11 +101,11 @@ def slice_of_concat(node: NodeOf[Slice], inner: NodeOf[Concat]) -> Tensor | None
         return None
     before = ends[begin - 1] if begin else 0
     if isinstance(read, int):
-        found[axis] = read - before
+        entries[axis] = read - before
     else:
-        found[axis] = range(read.start - before, read.stop - before, read.step)
+        entries[axis] = range(read.start - before, read.stop - before, read.step)
     joined = kept[0] if len(kept) == 1 else beside(node, inner.op, *kept)
-    return instead(node, Slice(key_of(found, joined.shape)), joined)
+    return instead(node, Slice(key_of(entries, joined.shape)), joined)
 
 
 @rule(Slice, of=Stack)
@@ -114,12 +114,12 @@ def slice_of_stack(node: NodeOf[Slice], inner: NodeOf[Stack]) -> Tensor | None:
     (t,) = node.inputs
     if not t.type.static or None in node.op.key:
         return None
-    found = places(node.op.key, t.shape)
-    at = found.pop(inner.op.axis)
+    entries = places(node.op.key, t.shape)
+    at = entries.pop(inner.op.axis)
     if not isinstance(at, int):
         return None
     x = inner.inputs[at]
-    return instead(node, Slice(key_of(found, x.shape)), x)
+    return instead(node, Slice(key_of(entries, x.shape)), x)
 
 
 @rule(Gather, over=Constant)
@@ -136,9 +136,9 @@ def gather_in_a_row(node: NodeOf[Gather]) -> Tensor | None:
     read = read % length
     if (np.diff(read) != 1).any():
         return None
-    found: list[Place] = [range(n) for n in ints(x.shape)]
-    found[axis] = range(int(read[0]), int(read[-1]) + 1)
-    return reshaped(node, beside(node, Slice(key_of(found, x.shape)), x), y.shape)
+    entries: list[Place] = [range(n) for n in ints(x.shape)]
+    entries[axis] = range(int(read[0]), int(read[-1]) + 1)
+    return reshaped(node, beside(node, Slice(key_of(entries, x.shape)), x), y.shape)
 
 
 SLICES: tuple[RewriteRule, ...] = (

@@ -63,10 +63,10 @@ def sum_to_shape_is_sum(node: Node) -> Tensor | None:
 @rule(ReduceSum, of=BroadcastTo, level=ROUNDING)
 def sum_of_broadcast(node: NodeOf[ReduceSum], inner: Node) -> Tensor | None:
     """the sum of n times the same x -> n * x + 0.0, which is rounded once"""
-    found = _without_equal(node, inner)
-    if found is None:
+    pair = _without_equal(node, inner)
+    if pair is None:
         return None
-    x, count = found
+    x, count = pair
     if not _holds_number(count, x.dtype):
         return None
     if count == 0:
@@ -80,10 +80,10 @@ def sum_of_broadcast(node: NodeOf[ReduceSum], inner: Node) -> Tensor | None:
 @rule(fits=_picks, of=BroadcastTo)
 def extremum_of_broadcast(node: NodeOf[Reduction], inner: Node) -> Tensor | None:
     """the largest, least, any or all of n times the same x -> x"""
-    found = _without_equal(node, inner)
-    if found is None or found[1] == 0 or (found[0].dtype is not node.outputs[0].dtype):
+    pair = _without_equal(node, inner)
+    if pair is None or pair[1] == 0 or (pair[0].dtype is not node.outputs[0].dtype):
         return None
-    return _spread(node, found[0])
+    return _spread(node, pair[0])
 
 
 def _without_equal(node: NodeOf[Reduction], inner: Node) -> tuple[Tensor, int] | None:
@@ -201,13 +201,13 @@ def _scattered_together(node: Node, axis: int, scatters: list[Node]) -> Tensor:
 @rule(Add, AddN, over=AddAt, level=ROUNDING)
 def sum_of_additions_at(node: Node) -> Tensor | None:
     """updates added into zeros at a key, and others at others, added -> one after the other"""
-    found = [t for t in node.inputs if type(t.node.op) is AddAt and _into_zeros(t)]
-    if len(found) < 2:
+    additions = [t for t in node.inputs if type(t.node.op) is AddAt and _into_zeros(t)]
+    if len(additions) < 2:
         return None
-    whole = found[0]
-    for t in found[1:]:
+    whole = additions[0]
+    for t in additions[1:]:
         whole = beside(node, t.node.op, whole, *t.node.inputs[1:])
-    gone = set(found)
+    gone = set(additions)
     return total(node, [*(t for t in node.inputs if t not in gone), whole])
 
 

@@ -29,8 +29,8 @@ def pad_is_unslice(node: NodeOf[Pad]) -> Tensor | None:
     value = np.asarray(node.op.value, dtype=x.dtype)[()]
     if not (x.type.static and is_number(value, 0.0)):
         return None
-    found = [range(a, a + n) for (a, _), n in zip(node.op.widths, ints(x.shape))]
-    return instead(node, Unslice(key_of(found, y.shape), ints(y.shape)), x)
+    ranges = [range(a, a + n) for (a, _), n in zip(node.op.widths, ints(x.shape))]
+    return instead(node, Unslice(key_of(ranges, y.shape), ints(y.shape)), x)
 
 
 @rule(Unslice)
@@ -39,8 +39,8 @@ def unslice_of_everything(node: NodeOf[Unslice]) -> Tensor | None:
     (x,), (y,) = node.inputs, node.outputs
     if not x.type.static or elements(x.shape) != elements(y.shape):
         return None
-    found = [p for p in places(node.op.key, y.shape) if isinstance(p, range)]
-    return instead(node, Reshape(ints(y.shape)), x) if all(p.step == 1 for p in found) else None
+    ranges = [p for p in places(node.op.key, y.shape) if isinstance(p, range)]
+    return instead(node, Reshape(ints(y.shape)), x) if all(p.step == 1 for p in ranges) else None
 
 
 @rule(Unslice, of=Unslice)
@@ -58,7 +58,7 @@ def slice_of_unslice(node: NodeOf[Slice], inner: NodeOf[Unslice]) -> Tensor | No
     put, read = inner.op.key, node.op.key
     if not x.type.static or None in put or None in read:
         return None
-    found: list[Place] = []
+    entries: list[Place] = []
     lengths: list[int] = []
     apart = False
     for p, r in zip(places(put, t.shape), places(read, t.shape), strict=True):
@@ -71,13 +71,13 @@ def slice_of_unslice(node: NodeOf[Slice], inner: NodeOf[Unslice]) -> Tensor | No
         inside = wanted[0] in at and wanted[-1] in at
         first = wanted[0] - at.start
         last = range(first, first + wanted[-1] - wanted[0] + 1, wanted.step)
-        found.append((first if isinstance(r, int) else last) if inside else range(0))
+        entries.append((first if isinstance(r, int) else last) if inside else range(0))
     if apart:
         return filled(node, 0, y)
-    if range(0) in found:
+    if range(0) in entries:
         return None
     shape = tuple(lengths)
-    return instead(node, Slice(key_of(found, shape)), reshaped(node, x, shape))
+    return instead(node, Slice(key_of(entries, shape)), reshaped(node, x, shape))
 
 
 class _Block(NamedTuple):
@@ -100,9 +100,9 @@ def sum_of_unslices(node: Node) -> Tensor | None:
         return None
     by_axis: dict[int, list[_Block]] = {}
     for i, t in enumerate(node.inputs):
-        found = _block(node, i, t)
-        if found is not None:
-            by_axis.setdefault(found[0], []).append(found[1])
+        pair = _block(node, i, t)
+        if pair is not None:
+            by_axis.setdefault(pair[0], []).append(pair[1])
     joined: dict[int, Tensor] = {}
     for axis, blocks in by_axis.items():
         for layer in _layers(blocks):
@@ -120,10 +120,10 @@ def _block(node: Node, term: int, t: Tensor) -> tuple[int, _Block] | None:
     (y,), op = node.outputs, t.node.op
     if type(op) is not Unslice or t.shape != y.shape or not t.node.inputs[0].type.static:
         return None
-    found = along_one_axis(op.key, y.shape)
-    if found is None:
+    axis_range = along_one_axis(op.key, y.shape)
+    if axis_range is None:
         return None
-    axis, place = found
+    axis, place = axis_range
     start, stop = (place, place + 1) if isinstance(place, int) else (place.start, place.stop)
     shape = list(y.shape)
     shape[axis] = stop - start
@@ -137,13 +137,13 @@ def _layers(blocks: list[_Block]) -> list[list[list[_Block]]]:
         same.setdefault((block.start, block.stop), []).append(block)
     layers: list[list[list[_Block]]] = []
     ends: list[tuple[int, int]] = []  # of layers: the place, and which
-    for (start, stop), found in sorted(same.items(), key=itemgetter(0)):
+    for (start, stop), group in sorted(same.items(), key=itemgetter(0)):
         if ends and ends[0][0] <= start:
             layer = heappop(ends)[1]
         else:
             layer = len(layers)
             layers.append([])
-        layers[layer].append(found)
+        layers[layer].append(group)
         heappush(ends, (stop, layer))
     return layers
 

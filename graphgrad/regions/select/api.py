@@ -135,10 +135,10 @@ class Selector:
         array(0.)
         """
         prefix = name.strip("/") + "/"
-        found = Matching(
+        matching = Matching(
             "scope", (name,), lambda n: n.name.startswith(prefix), scopes_near(name), fixed=True
         )
-        return self._chosen(Regrouped(found, together=True, shown=repr(found)))
+        return self._chosen(Regrouped(matching, together=True, shown=repr(matching)))
 
     def pattern(self, form: Any) -> Selection:
         """Each place where the nodes have this structure, as one region.
@@ -258,13 +258,13 @@ class Selection(Selector):
 
     def _named(self) -> list[Node | Region | Tensor]:
         """What its kind and the parts of that name as objects."""
-        found: list[Node | Region | Tensor] = []
+        objects: list[Node | Region | Tensor] = []
         stack = [self.kind]
         while stack:
             part = stack.pop()
-            found += part.names
+            objects += part.names
             stack += part.parts
-        return found
+        return objects
 
     def _chosen(self, kind: Kind) -> Selection:
         return Selection(Both(self.kind, kind))
@@ -304,9 +304,9 @@ def op_types(selection: Any) -> tuple[str, ...]:
 def targets_of(selection: Any, graph: Graph) -> list[Target]:
     """What is selected in a graph; RegionError with near misses where that is nothing."""
     chosen = as_selection(selection)
-    found = chosen.find(graph)
-    if found:
-        return found
+    targets = chosen.find(graph)
+    if targets:
+        return targets
     derived = chosen.kind._find(graph, True)
     hint = (
         f"It would select {len(covered(derived))} derived nodes: say `.backward()` to mean them."
@@ -325,8 +325,8 @@ def _node_of(what: Any) -> Node:
 
 
 def _tensors(tree: Any, what: str) -> tuple[Tensor, ...]:
-    found = tuple(flatten(tree))
-    for t in found:
+    tensors = tuple(flatten(tree))
+    for t in tensors:
         if not isinstance(t, Tensor):
             raise RegionError(f"the {what} of select.between are tensors, got {t!r}")
-    return found
+    return tensors

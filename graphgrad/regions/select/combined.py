@@ -20,14 +20,14 @@ class Both(Kind):
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
         among = set(self.right._find(graph, derived))
         also = covered(among)
-        found: list[Target] = []
+        targets: list[Target] = []
         for target in self.left._find(graph, derived):
             if isinstance(target, Group):
                 kept = [n for n in target.nodes if n in also]
-                found += [Group(kept, self)] if kept else []
+                targets += [Group(kept, self)] if kept else []
             elif target in among or all(n in also for n in nodes_of(target) if has_gradient(n)):
-                found.append(target)
-        return found
+                targets.append(target)
+        return targets
 
     def _hint(self, graph: Graph) -> str:
         for part in (self.left, self.right):
@@ -52,10 +52,10 @@ class Either(Kind):
         self.parts = (left, right)
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        found: dict[Any, Target] = {}
+        targets: dict[Any, Target] = {}
         for target in (*self.left._find(graph, derived), *self.right._find(graph, derived)):
-            found.setdefault(target.nodes if isinstance(target, Group) else target, target)
-        return list(found.values())
+            targets.setdefault(target.nodes if isinstance(target, Group) else target, target)
+        return list(targets.values())
 
     def _hint(self, graph: Graph) -> str:
         return "\n".join(filter(None, (self.left._hint(graph), self.right._hint(graph))))
@@ -95,12 +95,12 @@ class Regrouped(Kind):
         targets = self.inner._find(graph, derived)
         if self.is_together:
             return as_group(covered(targets), self, graph)
-        found: dict[Target, None] = {}
+        parts: dict[Target, None] = {}
         for target in targets:
-            found.update(
+            parts.update(
                 (t, None) for t in (target.nodes if isinstance(target, Group) else (target,))
             )
-        return list(found)
+        return list(parts)
 
     def _hint(self, graph: Graph) -> str:
         return self.inner._hint(graph)

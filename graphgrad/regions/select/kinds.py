@@ -132,11 +132,11 @@ class Between(Kind):
             if node not in before and node.index >= lowest and (derived or node.origin is None):
                 before.add(node)
                 stack.extend(t.node for t in node.inputs if t not in begins)
-        found: set[Node] = set()
+        path_nodes: set[Node] = set()
         for node in sorted(before, key=lambda n: n.index):
-            if any(t in begins or t.node in found for t in node.inputs):
-                found.add(node)
-        return found
+            if any(t in begins or t.node in path_nodes for t in node.inputs):
+                path_nodes.add(node)
+        return path_nodes
 
     def _hint(self, graph: Graph) -> str:
         ys = ", ".join(f"{t.name} ({t.where})" for t in self.ys) or "no tensor"
@@ -155,21 +155,21 @@ class Ruled(Kind):
         self.rule_ = rule
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        found: list[Target] = []
+        targets: list[Target] = []
         for each in bodies_of(graph):
-            found += [
+            targets += [
                 r
                 for r in marked_regions(each)
                 if self._is(r.rule) and (derived or r.origin is None) and members_of(r)
             ]
         for each in bodies_of(graph):
             stamped = [n for n in index_of(each).stamped if n.stamp is not None]
-            found += [
+            targets += [
                 n
                 for n in sorted(stamped, key=lambda n: n.index)
                 if self._is(n.stamp) and has_gradient(n) and (derived or n.origin is None)
             ]
-        return found
+        return targets
 
     def _is(self, rule: Any) -> bool:
         return self.rule_ in (rule, rule_name(rule), getattr(rule, "fn", None))

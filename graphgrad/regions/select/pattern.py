@@ -21,14 +21,14 @@ class Pattern(Kind):
         self.form = form
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        found: dict[tuple[Node, ...], Target] = {}
+        groups: dict[tuple[Node, ...], Target] = {}
         root = _root(self.form)
         for node in of_types(graph, (root,), derived):
             nodes = _match(self.form, node, derived)
             if nodes:
                 group = Group(nodes, self)
-                found.setdefault(group.nodes, group)
-        return list(found.values())
+                groups.setdefault(group.nodes, group)
+        return list(groups.values())
 
     def _hint(self, graph: Graph) -> str:
         root = _root(self.form)

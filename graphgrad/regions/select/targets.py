@@ -70,10 +70,10 @@ class Kind:
 
 def covered(targets: Iterable[Target]) -> set[Node]:
     """The nodes of targets, regions' members included."""
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for target in targets:
-        found.update(nodes_of(target))
-    return found
+        nodes.update(nodes_of(target))
+    return nodes
 
 
 def nodes_of(target: Target) -> Sequence[Node]:
@@ -106,12 +106,12 @@ def of_types(graph: Graph, types: Sequence[str], derived: bool) -> list[Node]:
     """Those of the pool that are of one of these types."""
     if derived:
         return [n for n in pool(graph, True) if n.type in types]
-    found: list[Node] = []
+    matches: list[Node] = []
     for each in bodies_of(graph):
         index = index_of(each)
         nodes = [n for t in types for n in index.types.get(t, ())]
-        found += nodes if len(types) == 1 else sorted(nodes, key=lambda n: n.index)
-    return found
+        matches += nodes if len(types) == 1 else sorted(nodes, key=lambda n: n.index)
+    return matches
 
 
 def as_group(nodes: Iterable[Node], of: object, graph: Graph) -> list[Target]:

@@ -59,12 +59,12 @@ def _base() -> Path | None:
 
 def key_of(*parts: str) -> str:
     """The name of what is made from these."""
-    found = sha256()
+    digest = sha256()
     for part in parts:
         data = part.encode()
-        found.update(len(data).to_bytes(8, "little"))
-        found.update(data)
-    return found.hexdigest()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def read(key: str) -> bytes | None:
@@ -129,9 +129,9 @@ def _content(where: int, name: str) -> bytes:
 
 def _check(handle: int, kind: Callable[[int], bool]) -> None:
     """PermissionError unless this is of the kind, and none but the user can have written it."""
-    found = os.fstat(handle)
-    own = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
-    if not (own and kind(found.st_mode)):
+    status = os.fstat(handle)
+    own = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+    if not (own and kind(status.st_mode)):
         raise PermissionError("others may have written this")
 
 
@@ -144,8 +144,8 @@ def _trim(where: int) -> None:
     files = []
     for name in filter(_OURS.fullmatch, os.listdir(where)):
         with suppress(FileNotFoundError):  # another process was faster
-            found = os.stat(name, dir_fd=where, follow_symlinks=False)
-            files.append((found.st_mtime, found.st_size, name))
+            status = os.stat(name, dir_fd=where, follow_symlinks=False)
+            files.append((status.st_mtime, status.st_size, name))
     total = sum(size for _, size, _ in files)
     for _, size, name in sorted(files):
         if total <= LIMIT:

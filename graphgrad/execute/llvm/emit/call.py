@@ -49,8 +49,8 @@ class _Held:
 def built_in(loaded: Loaded, name: str, otherwise: Function | None = None) -> Function:
     """The function of this name, of the C type `ptr (ptr self, ptr args, i64 count)`."""
     definition = _definition(name, loaded.address(name))
-    found: Function = _new(definition.ctypes.data, _Held(loaded, otherwise), definition)
-    return found
+    function: Function = _new(definition.ctypes.data, _Held(loaded, otherwise), definition)
+    return function
 
 
 def _definition(name: str, address: int) -> Any:

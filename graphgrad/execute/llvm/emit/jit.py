@@ -72,8 +72,8 @@ def _passes() -> llvm.ModulePassManager:
 
 
 def _machine(target: Target) -> llvm.TargetMachine:
-    found = llvm.Target.from_default_triple()
-    return found.create_target_machine(
+    native = llvm.Target.from_default_triple()
+    return native.create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
     )
 
@@ -107,8 +107,8 @@ class Loaded:
 
     def address(self, name: str) -> int:
         """Where a function is."""
-        found: int = self._library[name]
-        return found
+        address: int = self._library[name]
+        return address
 
 
 def loaded(text: str, names: Iterable[str], known: Mapping[str, int] | None = None) -> Loaded:

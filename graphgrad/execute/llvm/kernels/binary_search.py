@@ -48,8 +48,8 @@ class Searching:
             kind, whole = vector(self.element, lanes), vector("i64", lanes)
             of, to = t.at(v.data, t.mul(i, self.size)), t.at(places.data, t.mul(i, 8))
             values = t(f"load {kind}, ptr {of}, align {self.size}")
-            found = _Halves(self, t, x.data, values, lanes, right).count(length)
-            t.do(f"store {whole} {found}, ptr {to}, align 8")
+            counts = _Halves(self, t, x.data, values, lanes, right).count(length)
+            t.do(f"store {whole} {counts}, ptr {to}, align 8")
 
         main = t.sub(stop, t(f"urem i64 {t.sub(stop, start)}, {TOGETHER}"))
         t.loop(start, main, TOGETHER, lambda i: some(i, TOGETHER))
@@ -116,12 +116,12 @@ class _Halves:
     def _before(self, places: str) -> str:
         """Whether the elements there are before the values, or on the right side like them."""
         t, kind, values, right = self.t, self._kind, self._values, self._right
-        found = self._elements(places)
+        elements = self._elements(places)
         if not self._of.floating:
-            return t(f"icmp {'sle' if right else 'slt'} {kind} {found}, {values}")
-        below = t(f"fcmp {'ole' if right else 'olt'} {kind} {found}, {values}")
+            return t(f"icmp {'sle' if right else 'slt'} {kind} {elements}, {values}")
+        below = t(f"fcmp {'ole' if right else 'olt'} {kind} {elements}, {values}")
         nothing = t(f"fcmp uno {kind} {values}, {values}")
         if not right:
-            there = t(f"fcmp ord {kind} {found}, {found}")
+            there = t(f"fcmp ord {kind} {elements}, {elements}")
             nothing = t(f"and {self._flags} {nothing}, {there}")
         return t(f"or {self._flags} {below}, {nothing}")

@@ -79,8 +79,8 @@ class Gemm:
 
     def shared(self) -> dict[str, str]:
         """Declarations of the functions that convolutions stand on, by name."""
-        found = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack_rows": _PACK}
-        return {name: f"declare void @{name}({takes})" for name, takes in found.items()}
+        parameters = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack_rows": _PACK}
+        return {name: f"declare void @{name}({takes})" for name, takes in parameters.items()}
 
     def entries(self) -> tuple[str, ...]:
         """The functions for Python, called as `entry_name` says."""

@@ -108,8 +108,8 @@ def _bounded(t: Text, kind: WordKind) -> Made:
         high, low = _halves(t, t(f"add i128 {t(f'mul i128 {wide}, {factor}')}, {wide}"))
         again = t(f"icmp ult i64 {low}, {rest}")
         t.when(again, lambda: t.do(f"store i64 1, ptr {refused}"))
-        found = t.add(high, least)
-        return [found if kind.stored == "i64" else t(f"trunc i64 {found} to {kind.stored}")]
+        bounded = t.add(high, least)
+        return [bounded if kind.stored == "i64" else t(f"trunc i64 {bounded} to {kind.stored}")]
 
     return made
 

@@ -91,7 +91,7 @@ def _phases(window: Window, axis: int) -> list[_Phase]:
     extent, size, stride = window.axes[axis], window.size[axis], window.strides[axis]
     dilation = window.dilation[axis]
     common = math.gcd(stride, dilation)
-    found = []
+    phases = []
     for r in range(stride):
         first = (r - extent.low) % stride
         if first >= extent.length:
@@ -102,8 +102,8 @@ def _phases(window: Window, axis: int) -> list[_Phase]:
         q = (first + extent.low - r) // stride + (r - start * dilation) // stride
         low = (len(taps) - 1) * spread - q
         some = slice(start, None, stride // common)
-        found.append(_Phase(first, some, max(-low, 0), max(low, 0), spread))
-    return found
+        phases.append(_Phase(first, some, max(-low, 0), max(low, 0), spread))
+    return phases
 
 
 def _conv_input(node: Node, threads: int) -> Writer | None:
@@ -184,8 +184,8 @@ def _conv_filter(node: Node, threads: int) -> Writer | None:
 
 def _lengths(t: Tensor) -> tuple[int, ...]:
     shape: Any = t.shape
-    found: tuple[int, ...] = shape
-    return found
+    lengths: tuple[int, ...] = shape
+    return lengths
 
 
 _MAKERS: dict[type, Callable[[Node, int], Writer | None]] = {

@@ -136,13 +136,13 @@ class _Frame:
         t, layout = self.t, self.layout
         place = t.add(t.mul(b, layout.index_before), t.mul(j, layout.index_at))
         place = t.add(place, t.mul(a, layout.index_step))
-        found = t.load("i64", t.at(self._index.data, t.mul(place, 8)))
-        from_end = t.add(found, layout.length)
-        found = t.chosen(t(f"icmp slt i64 {found}, 0"), "i64", from_end, found)
-        wrong = t(f"icmp uge i64 {found}, {layout.length}")
+        index = t.load("i64", t.at(self._index.data, t.mul(place, 8)))
+        from_end = t.add(index, layout.length)
+        index = t.chosen(t(f"icmp slt i64 {index}, 0"), "i64", from_end, index)
+        wrong = t(f"icmp uge i64 {index}, {layout.length}")
         noted = t(f"or i1 {wrong}, {t.load('i1', self._wrong)}")
         t.do(f"store i1 {noted}, ptr {self._wrong}")
-        return t.chosen(wrong, "i64", 0, found)
+        return t.chosen(wrong, "i64", 0, index)
 
     def done(self, name: str) -> str:
         """The definition."""

@@ -18,9 +18,9 @@ ORDERED = "volatile "  # reads and writes that LLVM is not to look for a better 
 
 def element(item: Item) -> str:
     """LLVM's type of an item."""
-    found = element_of(item.dtype)
-    assert found is not None
-    return found
+    kind = element_of(item.dtype)
+    assert kind is not None
+    return kind
 
 
 def bytes_of(kind: str) -> int:

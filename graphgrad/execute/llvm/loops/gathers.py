@@ -54,23 +54,23 @@ class Gathering(NamedTuple):
 
 def gathering(op: Any, view: Strided) -> Gathering:
     """Which elements of a view an op gathers; indices apart."""
-    found = Gathering(view.offset, [], [])
+    gathered = Gathering(view.offset, [], [])
     axes = iter(zip(range(len(view.shape)), view.shape, view.strides, strict=True))
     for entry in _key(op):
         if entry is None:
-            found.kept.append((1, 0))
+            gathered.kept.append((1, 0))
             continue
         axis, length, stride = next(axes)
         if entry == AT:
-            found.indexed.append((axis, length, stride))
+            gathered.indexed.append((axis, length, stride))
         elif type(entry) is int:
-            found = found._replace(offset=found.offset + entry % length * stride)
+            gathered = gathered._replace(offset=gathered.offset + entry % length * stride)
         else:
             taken = range(length)[slice(*entry)]
-            found = found._replace(offset=found.offset + taken.start * stride)
-            found.kept.append((len(taken), taken.step * stride))
-    found.kept.extend((length, stride) for _, length, stride in axes)
-    return found
+            gathered = gathered._replace(offset=gathered.offset + taken.start * stride)
+            gathered.kept.append((len(taken), taken.step * stride))
+    gathered.kept.extend((length, stride) for _, length, stride in axes)
+    return gathered
 
 
 def first_index(op: Any) -> int:

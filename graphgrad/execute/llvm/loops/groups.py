@@ -40,11 +40,11 @@ def kernels_of(groups: Iterable[LoopGroup], flags: str = "") -> dict[LoopGroup, 
         made = {}
         for together in _modules([g for g in wanted if kept[g] is None]):
             made.update(_compiled(together, flags))
-        found = {g: kernel or made[g] for g, kernel in kept.items()}
-        _kernels.update(((g, flags), k) for g, k in found.items() if _may_be_kept(g))
+        kernels = {g: kernel or made[g] for g, kernel in kept.items()}
+        _kernels.update(((g, flags), k) for g, k in kernels.items() if _may_be_kept(g))
         for old in list(_kernels)[:-KEPT]:
             _kernels.pop(old, None)
-    return found
+    return kernels
 
 
 def _may_be_kept(group: LoopGroup) -> bool:

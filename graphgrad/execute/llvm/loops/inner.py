@@ -60,9 +60,9 @@ class Inner(Loops):
         """Loads of elements that lie across memory: workspace for some rows, and for how many."""
         nest = self.nest
         last = len(nest.lengths) - 1
-        found: dict[int, tuple[int, int]] = {}
+        turned: dict[int, tuple[int, int]] = {}
         if nest.rows != last or last < 1:
-            return found
+            return turned
         for i, load_ in nest.loads.items():
             if self.items[i].name != "load":
                 continue
@@ -71,8 +71,8 @@ class Inner(Loops):
             size = side * nest.lengths[-1] * bytes_of(kind)
             across = load_.strides[last - 1] == 1 and load_.strides[last] not in (0, 1)
             if across and bytes_of(kind) >= 4 and size <= TURNED:
-                found[i] = self.workspace.take(size), side
-        return found
+                turned[i] = self.workspace.take(size), side
+        return turned
 
     def _turn(self, row: str, index: list[str]) -> None:
         """At the first of some rows, put these rows of what lies across memory in order."""
@@ -249,10 +249,10 @@ class _Run(Vector):
         return partial(self._spread, lanes)
 
     def _spread(self, lanes: int, i: int) -> Value:
-        found = self._spreads.get((i, lanes))
-        if found is None:
-            found = self._spreads[i, lanes] = spread(self.values[i], lanes)
-        return found
+        cached = self._spreads.get((i, lanes))
+        if cached is None:
+            cached = self._spreads[i, lanes] = spread(self.values[i], lanes)
+        return cached
 
     def kept_at(self, i: int, v: Lanes) -> str:
         """Where a value is that an earlier pass keeps for a later one."""

@@ -86,13 +86,13 @@ def calls(op: Op, inputs: tuple[DType, ...], made: DType) -> Sequence[Call] | No
     name = _WHOLE.get(type(op))
     if name is not None:
         return [Call(name, (0,), made)]
-    found = calls_of(op, inputs, made)
-    if found is None:
+    traced = calls_of(op, inputs, made)
+    if traced is None:
         return None
-    steps = found.steps
-    if found.result == len(inputs) + len(steps) - 1:
+    steps = traced.steps
+    if traced.result == len(inputs) + len(steps) - 1:
         return steps
-    return [*steps, Call("cast", (found.result,), made)]
+    return [*steps, Call("cast", (traced.result,), made)]
 
 
 def name_of(call: Call) -> str:
@@ -163,11 +163,11 @@ class _LoopLowering:
         return Ref(self._item("load", (), self.group.inputs[place].dtype, data), dims)
 
     def _elementwise(self, op: Op, reads: list[Ref], made: TensorType) -> Ref:
-        found = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
-        assert found is not None
+        steps = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
+        assert steps is not None
         dims = self._together([r.dims for r in reads], lengths(made))
         numbers = [r.item for r in reads]
-        for call in found:
+        for call in steps:
             args = [self._operand(o, numbers) for o in call.operands]
             name = name_of(call)
             if name in _SAME_TYPE:
@@ -220,8 +220,8 @@ class _LoopLowering:
 
     def _broadcast(self, values: Sequence[int]) -> tuple[int, ...]:
         shape: Any = broadcast([self.types[i].shape for i in values])
-        found: tuple[int, ...] = shape
-        return found
+        shared: tuple[int, ...] = shape
+        return shared
 
     def _reduction(
         self, op: Op, kind: str, read: Ref, shape: tuple[int, ...], made: TensorType
@@ -287,15 +287,15 @@ class _LoopLowering:
         first = all_dims[0]
         if all(d == first for d in all_dims) and len(first) == len(shape) and None not in first:
             return self._framed(first)
-        found: list[int | None] = []
+        axes: list[int | None] = []
         for at in range(-len(shape), 0):
             axis = None
             for dims in all_dims:
                 here = dims[at] if -at <= len(dims) else None
                 if here is not None:
                     axis = here if axis is None else self._same(axis, here)
-            found.append(self._axis(shape[at]) if axis is None and shape[at] != 1 else axis)
-        return self._framed(tuple(found))
+            axes.append(self._axis(shape[at]) if axis is None and shape[at] != 1 else axis)
+        return self._framed(tuple(axes))
 
     def _framed(self, dims: Dims) -> Dims:
         """Axes of what is computed; all those of the loop, where there are as many."""

@@ -110,17 +110,17 @@ class Nest:
     @cached_property
     def _varies(self) -> list[int]:
         """For each item the axes along which it varies, as bits."""
-        found: list[int] = []
+        masks: list[int] = []
         for i, item in enumerate(self.items):
             axes = 0
             for a in item.args:
-                axes |= found[a]
+                axes |= masks[a]
             if i in self.loads:
                 axes |= sum(1 << a for a, stride in enumerate(self.loads[i].strides) if stride)
             elif item.reduces:
                 axes &= ~sum(1 << a for a in self.reduced[i])
-            found.append(axes)
-        return found
+            masks.append(axes)
+        return masks
 
     def _along(self, axes: Iterable[int]) -> frozenset[int]:
         """The items that vary along some of these axes."""
@@ -177,14 +177,14 @@ class Nest:
         """What each does, one after the other."""
         there: set[int] = set()  # what earlier passes computed
         buffers = _Buffers(self.size(self.row_axes) * (LANES if self.outer_lanes else 1))
-        found = []
+        passes = []
         for stores, reduces in self._roots():
             roots = [self.outputs[k].item for k in stores]
             roots += [self.items[i].args[0] for i in reduces]
             computes, reads = self._needed(roots, there, buffers)
             there |= computes
-            found.append(Pass(*map(tuple, (sorted(computes), sorted(reads), stores, reduces))))
-        return tuple(found)
+            passes.append(Pass(*map(tuple, (sorted(computes), sorted(reads), stores, reduces))))
+        return tuple(passes)
 
     def _roots(self) -> list[tuple[list[int], list[int]]]:
         """What each pass is for: outputs that it stores, and reductions."""
@@ -195,12 +195,12 @@ class Nest:
         }
         reduces = {i: self.passed[i] for i in self.reduced if self.over_elements(i)}
         count = 1 + max([*stores.values(), *reduces.values()], default=-1)
-        found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(count)]
+        roots: list[tuple[list[int], list[int]]] = [([], []) for _ in range(count)]
         for k, p in stores.items():
-            found[p][0].append(k)
+            roots[p][0].append(k)
         for i, p in reduces.items():
-            found[p][1].append(i)
-        return found
+            roots[p][1].append(i)
+        return roots
 
     def _needed(
         self, roots: Iterable[int], there: set[int], buffers: _Buffers
@@ -284,13 +284,13 @@ class Nest:
         read: dict[int, list[int]] = {}
         for i, load in self.loads.items():
             read.setdefault(load.place, []).append(i)
-        found: dict[Layout, list[tuple[int, list[int]]]] = {}
+        alike: dict[Layout, list[tuple[int, list[int]]]] = {}
         for place, loads in read.items():
             layouts = {(self.loads[i].strides, self.items[i].dtype) for i in loads}
             plain = all(self.items[i].name == "load" and not self.loads[i].offset for i in loads)
             if plain and len(layouts) == 1 and finished.isdisjoint(loads):
-                found.setdefault(layouts.pop(), []).append((place, loads))
-        return found
+                alike.setdefault(layouts.pop(), []).append((place, loads))
+        return alike
 
     def size(self, axes: Iterable[int]) -> int:
         """How many places axes have together."""
@@ -298,12 +298,12 @@ class Nest:
 
     def steps(self, axes: Sequence[int]) -> dict[int, int]:
         """The strides of a row-major array that has these axes, in this order."""
-        found: dict[int, int] = {}
+        strides: dict[int, int] = {}
         step = 1
         for a in reversed(axes):
-            found[a] = step
+            strides[a] = step
             step *= self.lengths[a]
-        return found
+        return strides
 
     # --- vectors -----------------------------------------------------------------------------
 

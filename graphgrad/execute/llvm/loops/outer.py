@@ -88,10 +88,10 @@ class _Rows(RowPass):
 
     def get(self, i: int) -> Value:
         """A number of each row."""
-        found = self.values.get(i)
-        if found is None:
-            found = self.values[i] = spread(self.loops.fixed[i], self.lanes)
-        return found
+        cached = self.values.get(i)
+        if cached is None:
+            cached = self.values[i] = spread(self.loops.fixed[i], self.lanes)
+        return cached
 
     def compute(self, i: int) -> Value:
         """A number of each row, from others."""

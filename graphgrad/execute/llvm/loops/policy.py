@@ -49,11 +49,11 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
 
 def _writable(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) -> bool:
     """Whether every call of an element-wise op's kernel can be written."""
-    found = calls(op, dtypes, made)
-    if found is None:
+    steps = calls(op, dtypes, made)
+    if steps is None:
         return False
     known = list(dtypes)
-    for call in found:
+    for call in steps:
         of = [known[o] if isinstance(o, int) else o.dtype for o in call.operands]
         if not supported(name_of(call), of, call.dtype, target):
             return False
@@ -92,21 +92,21 @@ def _gather(node: Node) -> Loop | None:
 def free_nodes(program: Program) -> set[Node]:
     """Constants of one number, and views that a loop can look through for nothing."""
     views: dict[Tensor, Strided] = {}
-    found: set[Node] = set()
+    free: set[Node] = set()
     for node in program.nodes:
         if len(node.outputs) != 1 or node.controls:
             continue
         (y,) = node.outputs
         if is_number(node.op):
             if element_of(y.dtype) is not None and not is_bfloat16(y.dtype):
-                found.add(node)
+                free.add(node)
         elif node.op.view and (t := node.inputs[0]).type.static:
             shape: Any = t.shape
             view = viewed(node.op, y.type, views.get(t) or contiguous(shape))
             if view is not None and _looked_through(view):
                 views[y] = view
-                found.add(node)
-    return found
+                free.add(node)
+    return free
 
 
 def _looked_through(view: Strided) -> bool:

@@ -70,22 +70,22 @@ class Loops(ABC):
     def unravelled(self, row: str, lengths: Sequence[int]) -> list[str]:
         """The places along axes of these lengths, by their number in row-major order."""
         t = self.body
-        found: list[str] = []
+        places: list[str] = []
         for length in reversed(lengths[1:]):
-            found.append(t(f"urem i64 {row}, {length}"))
+            places.append(t(f"urem i64 {row}, {length}"))
             row = t.div(row, length)
-        return [row, *reversed(found)] if lengths else []
+        return [row, *reversed(places)] if lengths else []
 
     # --- addresses ---------------------------------------------------------------------------
 
     def _pointer(self, number: int) -> str:
         """Where an input, or an output (after the inputs), is."""
-        found = self._pointers.get(number)
-        if found is None:
-            found = self._pointers[number] = f"%p{number}"
-            self.body.enter(f"{found} = load ptr, ptr {found}.at")
-            self.body.enter(f"{found}.at = getelementptr i8, ptr %frame, i64 {8 * number}")
-        return found
+        pointer = self._pointers.get(number)
+        if pointer is None:
+            pointer = self._pointers[number] = f"%p{number}"
+            self.body.enter(f"{pointer} = load ptr, ptr {pointer}.at")
+            self.body.enter(f"{pointer}.at = getelementptr i8, ptr %frame, i64 {8 * number}")
+        return pointer
 
     def at(self, base: str, size: int, terms: Sequence[tuple[str, int]]) -> str:
         """base + sum of index * stride * size bytes."""

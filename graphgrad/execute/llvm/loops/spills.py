@@ -43,16 +43,16 @@ class Spills:
 
     def get(self, i: int) -> Value:
         """An item that is there, or that the row has."""
-        found = self.values.get(i)
-        if found is None:
+        item = self.values.get(i)
+        if item is None:
             return self._of_row(i)
         if i in self._offsets and self._now - self._fresh[i] > FAR:
             kind = element(self.items[i])
             where = self.workspace.at(self._offsets[i])
-            found = load(found.body, kind, self.lanes, self.lanes, where, ORDERED)
-            self.values[i] = found
+            item = load(item.body, kind, self.lanes, self.lanes, where, ORDERED)
+            self.values[i] = item
             self._fresh[i] = self._now
-        return found
+        return item
 
     def put(self, i: int, x: Value) -> None:
         """The item that comes next."""

@@ -66,7 +66,7 @@ class _Columns:
     def _vectors(self, i: str) -> None:
         n, lanes, t = self.width, self.lanes, self.t
         places = [self._places(i, k, k * lanes) for k in range(n)]
-        found = [
+        vectors = [
             t(f"load {self.vector}, ptr {place[self.back]}, align {self.size}") for place in places
         ]
         for k, place in enumerate(places):
@@ -74,7 +74,7 @@ class _Columns:
                 picks = [((k * lanes + j) % n, (k * lanes + j) // n) for j in range(lanes)]
             else:
                 picks = [divmod(j * n + k, lanes) for j in range(lanes)]
-            made = self._picked(found, picks)
+            made = self._picked(vectors, picks)
             where = place[not self.back]
             t.do(f"store {self.vector} {made}, ptr {where}, align {self.size}")
 

@@ -441,9 +441,9 @@ def _laid(array: Array, place: Array) -> Array:
 
 
 def _grown(stack: Array, rows: int) -> Array:
-    found = np.empty((rows, *stack.shape[1:]), stack.dtype)
-    found[: len(stack)] = stack
-    return found
+    grown = np.empty((rows, *stack.shape[1:]), stack.dtype)
+    grown[: len(stack)] = stack
+    return grown
 
 
 def _rows_in_order(stack: Array) -> Array:

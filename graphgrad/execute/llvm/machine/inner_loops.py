@@ -155,9 +155,9 @@ class WhileWithin:
         whole = tensor_type((many, *type.shape[1:]), type.dtype)
         if not nbytes(whole):
             raise Unfit("keeps arrays without elements, or of lengths that only a run knows")
-        found = plain(cells.buffer(_size(whole)), whole)
+        room = plain(cells.buffer(_size(whole)), whole)
         cells.kept += 0 if most is not None else _size(whole)
-        return found._replace(type=type, rows=done) if most is None else found
+        return room._replace(type=type, rows=done) if most is None else room
 
 
 def run(loop: Cellular, records: Records, count: Located, done: Located | None = None) -> None:

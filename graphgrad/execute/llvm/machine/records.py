@@ -263,8 +263,8 @@ class Records:
             cell = self.cells.buffer(nbytes(type) or 0)
         else:
             self.moving.add(cell)
-        self.values[slot] = found = plain(cell, type)
-        return found
+        self.values[slot] = located = plain(cell, type)
+        return located
 
     def _choice(self, at: int, step: Step, inputs: Sequence[Located]) -> None:
         """The records of both bodies, of which those of one are passed over."""
@@ -417,8 +417,8 @@ def plain(cell: int, type: TensorType) -> Located:
 
 def _lengths(type: TensorType) -> tuple[int, ...]:
     shape: Any = type.shape
-    found: tuple[int, ...] = shape
-    return found
+    lengths: tuple[int, ...] = shape
+    return lengths
 
 
 def _within(x: Located, place: Sequence[int]) -> int:
@@ -436,7 +436,7 @@ def _memory(address: int, size: int) -> Any:
 
 def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], int]:
     """(step, slot) of a new array that an output is written to -> the output's cell."""
-    found: dict[tuple[int, int], int] = {}
+    cells: dict[tuple[int, int], int] = {}
     arity = len(plan.program.inputs)
     for result, cell in zip(plan.results, wanted, strict=True):
         if cell is None or result.copied or not arity <= result.slot:
@@ -446,8 +446,8 @@ def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], 
             made = not step.writes and result.slot in step.outputs
             looped = made and isinstance(step.node.op, Scan | While | Cond)
             if looped or any(slot == result.slot for slot, _ in step.fresh):
-                found.setdefault((at, result.slot), cell)
+                cells.setdefault((at, result.slot), cell)
                 break
             if made:
                 break  # a view
-    return found
+    return cells

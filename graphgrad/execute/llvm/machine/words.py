@@ -230,8 +230,8 @@ def width(record: type) -> int:
 @cache
 def entry(record: type, field: str) -> type:
     """The class of the tuples of a field, which follow their number."""
-    found: type = get_args(get_type_hints(record)[field])[0]
-    return found
+    cls: type = get_args(get_type_hints(record)[field])[0]
+    return cls
 
 
 def record_length(record: type) -> int:

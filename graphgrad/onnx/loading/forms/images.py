@@ -160,9 +160,9 @@ def axis_weights(plan: Resizing, axis: int) -> Array | None:
         weights = np.where((taken < 0) | (taken >= n), 0, weights)
     if plan.exclude or plan.antialias:
         weights = weights / weights.sum(1, keepdims=True)
-    found = np.zeros((m, n))
-    np.add.at(found, (np.arange(m)[:, None], np.clip(taken, 0, n - 1)), weights)
-    return found
+    matrix = np.zeros((m, n))
+    np.add.at(matrix, (np.arange(m)[:, None], np.clip(taken, 0, n - 1)), weights)
+    return matrix
 
 
 def _rounded(at: Array, how: str) -> Array:
@@ -174,8 +174,8 @@ def _rounded(at: Array, how: str) -> Array:
     }
     if how not in ways:
         raise FileError(f"its nearest_mode {how!r:.40} is none that is known")
-    found: Array = ways[how](at).astype(int)
-    return found
+    rounded: Array = ways[how](at).astype(int)
+    return rounded
 
 
 def _kernel(plan: Resizing) -> tuple[Callable[[Array], Array], int]:
@@ -186,8 +186,8 @@ def _kernel(plan: Resizing) -> tuple[Callable[[Array], Array], int]:
 
 
 def _linear(x: Array) -> Array:
-    found: Array = np.maximum(0, 1 - np.abs(x))
-    return found
+    weights: Array = np.maximum(0, 1 - np.abs(x))
+    return weights
 
 
 def _cubic(a: float, x: Array) -> Array:
@@ -195,8 +195,8 @@ def _cubic(a: float, x: Array) -> Array:
     x = np.abs(x)
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * (x**3 - 5 * x**2 + 8 * x - 4)
-    found: Array = np.where(x <= 1, near, np.where(x < 2, far, 0))
-    return found
+    weights: Array = np.where(x <= 1, near, np.where(x < 2, far, 0))
+    return weights
 
 
 def _mixed(x: Tensor, weights: Array, axis: int) -> Tensor:

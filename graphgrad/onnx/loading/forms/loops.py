@@ -60,11 +60,11 @@ def trips(call: OperatorCall, body: Any) -> int | None:
     while goes_on and count < most:
         given = {body.input[0].name: np.array(count, np.int64), body.input[1].name: np.array(True)}
         wanted = [body.output[0].name, *(changes[name] for name in state)]
-        found = call.inside.known_in(body, nodes, {**given, **state}, wanted)
-        if found is None:
+        computed = call.inside.known_in(body, nodes, {**given, **state}, wanted)
+        if computed is None:
             return None
-        goes_on, count = bool(found[0].reshape(())), count + 1
-        state = dict(zip(state, found[1:], strict=True))
+        goes_on, count = bool(computed[0].reshape(())), count + 1
+        state = dict(zip(state, computed[1:], strict=True))
     return None if goes_on and limit is None else count
 
 

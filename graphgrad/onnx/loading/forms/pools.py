@@ -107,11 +107,11 @@ def _max_unpool(call: OperatorCall) -> Tensor:
         raise ShapeError(f"{x!r} needs known lengths here: give them by shapes=")
     w = windows_of(call, x, [])
     rows = zip(lengths, w.strides, w.kernel, w.pads, strict=True)
-    found = [(m - 1) * s + k - a - b for m, s, k, (a, b) in rows]
-    zeros_ = zeros((n * c * prod(found),), x.dtype)
+    extents = [(m - 1) * s + k - a - b for m, s, k, (a, b) in rows]
+    zeros_ = zeros((n * c * prod(extents),), x.dtype)
     flat = at(zeros_)[reshape(places, (-1,))].set(reshape(x, (-1,)))
-    image = reshape(flat, (n, c, *found))
+    image = reshape(flat, (n, c, *extents))
     if not call.given(2):
         return image
     wanted = [int(d) for d in call.known(2, "output shape")][2:]
-    return pad(image, [(0, 0), (0, 0), *((0, b - a) for a, b in zip(found, wanted, strict=True))])
+    return pad(image, [(0, 0), (0, 0), *((0, b - a) for a, b in zip(extents, wanted, strict=True))])

@@ -78,9 +78,9 @@ def _spread(
         shape = [1] * x.ndim
         shape[normal_axis(axis, x.ndim)] = -1
         rows = [reshape(row, tuple(shape)) if row is not None else None for row in (scale, zero)]
-    found, at_zero = rows
-    assert found is not None
-    return found, at_zero
+    at_scale, at_zero = rows
+    assert at_scale is not None
+    return at_scale, at_zero
 
 
 @form("DynamicQuantizeLinear")

@@ -218,7 +218,7 @@ def _activations(call: OperatorCall, default: list[str], ways: int) -> list[Acti
     betas = list(call.attribute("activation_beta") or [])
     if len(names) != len(default) * ways:
         raise FileError(f"it has {len(names)} activations, not {len(default) * ways}")
-    found: list[Activation] = []
+    activations: list[Activation] = []
     for name in names:
         key = name.lower()
         if key not in _ACTIVATIONS:
@@ -226,8 +226,8 @@ def _activations(call: OperatorCall, default: list[str], ways: int) -> list[Acti
         fn, alpha, beta = _ACTIVATIONS[key]
         a = alphas.pop(0) if alphas and alpha is not None else alpha
         b = betas.pop(0) if betas and beta is not None else beta
-        found.append(partial(fn, a, b))
-    return found
+        activations.append(partial(fn, a, b))
+    return activations
 
 
 _ACTIVATIONS: dict[str, tuple[Any, float | None, float | None]] = {

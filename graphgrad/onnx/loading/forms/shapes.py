@@ -35,9 +35,9 @@ from .table import form
 @form("Shape", folded=False)
 def _shape(call: OperatorCall) -> Array:
     value = call.values[0]
-    found = lengths_of(value) if isinstance(value, Tensor) else list(value.shape)
+    lengths = lengths_of(value) if isinstance(value, Tensor) else list(value.shape)
     start, end = call.attribute("start", 0), call.attribute("end")
-    return of_lengths(found[start:end])
+    return of_lengths(lengths[start:end])
 
 
 @form("Size", folded=False)
@@ -45,11 +45,11 @@ def _size(call: OperatorCall) -> Any:
     value = call.values[0]
     if not isinstance(value, Tensor):
         return np.array(value.size, np.int64)
-    found: Any = reduce(mul, lengths_of(value), 1)
-    if isinstance(found, int):
-        return np.array(found, np.int64)
+    size: Any = reduce(mul, lengths_of(value), 1)
+    if isinstance(size, int):
+        return np.array(size, np.int64)
     made = np.empty((), object)
-    made[()] = found
+    made[()] = size
     return made
 
 
@@ -174,9 +174,9 @@ def _constant(call: OperatorCall) -> Array:
     kinds = {"value_int": "int64", "value_ints": "int64"}
     kinds |= {"value_float": "float32", "value_floats": "float32"}
     for name, dtype in kinds.items():
-        found = call.attribute(name)
-        if found is not None:
-            return np.array(found, dtype)
+        literal = call.attribute(name)
+        if literal is not None:
+            return np.array(literal, dtype)
     value = call.attribute("value")
     if value is None:
         raise FileError("it holds no array of numbers")

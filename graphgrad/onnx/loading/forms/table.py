@@ -41,18 +41,18 @@ def form(*names: str, domain: str = "", folded: bool = True) -> Callable[[Reader
 
 def forms() -> dict[tuple[str, str], Form]:
     """All that are read: those of this folder, and what ops say of themselves."""
-    found = {("", cls.onnx.name): Form(cls.from_onnx) for cls in _saying()}
-    return {**found, **_FORMS}
+    table = {("", cls.onnx.name): Form(cls.from_onnx) for cls in _saying()}
+    return {**table, **_FORMS}
 
 
 def form_of(domain: str, name: str) -> Form | None:
     """How an operator is read; None where it is not."""
-    found = _FORMS.get((domain, name))
-    if found is None and domain == "":
-        found = next((Form(cls.from_onnx) for cls in _saying() if cls.onnx.name == name), None)
-        if found is not None:
-            _FORMS[domain, name] = found
-    return found
+    entry = _FORMS.get((domain, name))
+    if entry is None and domain == "":
+        entry = next((Form(cls.from_onnx) for cls in _saying() if cls.onnx.name == name), None)
+        if entry is not None:
+            _FORMS[domain, name] = entry
+    return entry
 
 
 def _saying() -> list[Any]:

@@ -29,15 +29,15 @@ class Windows(NamedTuple):
 
     def counts(self, lengths: Sequence[int]) -> list[int]:
         """How many windows there are along axes of known lengths."""
-        found = []
+        counts = []
         rows = zip(lengths, self.reach, self.strides, self.pads, strict=True)
         for n, reach, stride, (before, after) in rows:
             room = n + before + after - reach
             count = (-(-room // stride) if self.ceil else room // stride) + 1
             if self.ceil and (count - 1) * stride >= n + before:
                 count -= 1
-            found.append(count)
-        return found
+            counts.append(count)
+        return counts
 
     def to_the_end(self, lengths: Sequence[int]) -> Windows:
         """The same windows, with borders in which the last of them end, so that none is cut."""
@@ -79,17 +79,17 @@ def _same(
     upper: bool,
 ) -> Any:
     """Borders that give ceil(length / stride) windows."""
-    found = []
+    borders = []
     for n, k, stride, dilation in zip(x.shape[2:], kernel, strides, dilations, strict=True):
         if not isinstance(n, int):
             if upper:
                 return "SAME"
             raise ShapeError(f"{x!r} is padded by {call.type} to lengths that are not known")
         total = max(0, (-(-n // stride) - 1) * stride + (k - 1) * dilation + 1 - n)
-        found.append(
+        borders.append(
             (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
         )
-    return tuple(found)
+    return tuple(borders)
 
 
 def known_spatial(x: Tensor) -> list[int]:
