@@ -704,3 +704,36 @@ def test_a_body_that_is_not_compiled_is_driven(calls):
     expected = np.cumsum(np.sort(x, 1), 0) - np.sort(x, 1)
     np.testing.assert_allclose(f(x)[0], expected, rtol=1e-12, atol=1e-15)
     assert not calls
+
+
+def test_what_each_run_reads_needs_memory_for_a_copy_where_it_is_turned():
+    peaks = []
+    for turned in (gg.identity, gg.transpose):
+        with gg.Graph():
+            x, h, w = (gg.placeholder(shape) for shape in [(7, 50), (50,), (50, 50)])
+            read = turned(w)
+            y = gg.scan(lambda h, row, w=read: (gg.sum(w * h, 0) + row, None), h, x)[0]
+        peaks.append(llvm_backend.LlvmBackend().plan(gg.Program([x, h, w], [y])).planned)
+    assert peaks[1] - peaks[0] == 50 * 50 * 8
+
+
+def test_a_loop_over_as_many_rows_as_a_run_finds(calls):
+    with gg.Graph():
+        x = gg.placeholder((6, 3))
+        (places,) = gg.nonzero(x[:, 0] > 0)
+        y = gg.scan(lambda s, i: (0.5 * s + x[i], None), gg.zeros(3), places)[0]
+        f = gg.compile([x], y, backend="llvm")
+    x, wanted = RNG.normal(size=(6, 3)), np.zeros(3)
+    x[4, 0] = 1.0
+    for row in x[x[:, 0] > 0]:
+        wanted = 0.5 * wanted + row
+    np.testing.assert_allclose(f(x), wanted, rtol=1e-14)
+    assert calls
+
+
+def test_arenas_of_bodies_are_kept_beside_that_of_the_program():
+    with gg.Graph():
+        inputs, outputs = one_step(long_products, (8, 2))
+        plan = llvm_backend.LlvmBackend().plan(gg.Program(inputs, outputs))
+    ((_, body),) = plan.bodies
+    assert plan.kept - plan.arena == sum(p.arena for p in body.plans) > 0
