@@ -737,3 +737,20 @@ def test_arenas_of_bodies_are_kept_beside_that_of_the_program():
         plan = llvm_backend.LlvmBackend().plan(gg.Program(inputs, outputs))
     ((_, body),) = plan.bodies
     assert plan.kept - plan.arena == sum(p.arena for p in body.plans) > 0
+
+
+def test_what_lodges_in_a_result_of_a_run(calls):
+    """A large product that is read before the result is written."""
+    w = np.array([[1.0, 2.0], [3.0, 4.0]])
+    with gg.Graph():
+        x = gg.placeholder((3, 1 << 14, 2))
+        y = gg.scan(lambda s, row: (row * gg.mean(gg.tanh(s) @ w), None), x[0], x)[0]
+        f = gg.compile([x], y, backend="llvm")
+    (body,) = [body for _, body in f.plans[0].bodies]
+    assert any(step.lodged for plan in body.plans for step in plan.steps)
+    x = RNG.normal(size=(3, 1 << 14, 2))
+    wanted = x[0]
+    for row in x:
+        wanted = row * (np.tanh(wanted) @ w).mean()
+    np.testing.assert_allclose(f(x), wanted, rtol=1e-9)
+    assert calls

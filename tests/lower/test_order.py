@@ -84,6 +84,14 @@ def test_what_is_passed_on_is_the_value_that_it_was():
     assert flow.makes == [[0], [], [], [1], [2]]
 
 
+def test_what_nobody_reads_is_gone_after_its_node():
+    with gg.Graph():
+        x = gg.placeholder((100,))
+        largest, _ = gg.topk(x, 100)
+        flow = order._Flow(Program([x], [gg.sum(largest)]))
+    assert order.peak(flow, [0, 1]) == 2 * 800
+
+
 def test_controls_are_kept():
     with gg.Graph() as g:
         x = gg.placeholder((100,))
