@@ -280,6 +280,13 @@ def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
         assert plan([x], [y]).exact is exact
 
 
+def test_a_choice_that_waits_for_its_lengths_counts_for_nothing_yet():
+    with Graph():
+        x, flag = placeholder((None,), name="x"), placeholder((), "bool", name="flag")
+        y = cond(flag, lambda: exp(x), lambda: x)
+    assert plan([x, flag], [y]).planned == 0
+
+
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     with Graph():
         x = placeholder((2,), name="x")
