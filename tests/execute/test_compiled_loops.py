@@ -490,18 +490,36 @@ def test_what_a_test_keeps_moves_to_where_there_is_more_room(by_runs, calls, mon
     assert calls
 
 
-def test_memory_of_a_loop_may_hold_anything_before_its_first_run(by_runs, monkeypatch):
-    """Rows without a run too, which a gradient reads."""
-    wanted = by_runs(until_at_most_in_each, ROWS)(*ARRAYS)
+def row_by_row(x, h, w):
+    """At most nine of the rows of w, by a number that each run leaves to the next."""
+
+    def run(s, row):
+        most = gg.stop_gradient(gg.minimum(gg.abs(row[0, 0]) * 2.0, 5.0))
+
+        return gg.while_loop(
+            lambda c: gg.cast(c[0], "float64") < most,
+            lambda c: (c[0] + 1, gg.tanh(c[1] * gg.stop_gradient(w)[c[0]]) + row),
+            (0, s),
+            max_trips=9,
+        )[1], None
+
+    return gg.scan(run, h, x)[0]
+
+
+def test_rows_without_a_run_are_those_of_the_last_one(by_runs, monkeypatch):
+    """Whatever lay there: what a gradient reads of them is an index in range."""
+    wanted = by_runs(row_by_row, ROWS)(*ARRAYS)
     room = records.Cells._room
 
     def filled(self, size):
         address = room(self, size)
-        self.held[-1].fill(0xFF)  # NaN
+        self.held[-1].fill(0x7F)
         return address
 
     monkeypatch.setattr(records.Cells, "_room", filled)
-    for a, b in zip(compiled(until_at_most_in_each, ROWS)(*ARRAYS), wanted, strict=True):
+    for name in ("drive", "fill"):  # as is done where an index is out of range
+        monkeypatch.delattr(Scan, name)
+    for a, b in zip(compiled(row_by_row, ROWS)(*ARRAYS), wanted, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -686,3 +704,53 @@ def test_a_body_that_is_not_compiled_is_driven(calls):
     expected = np.cumsum(np.sort(x, 1), 0) - np.sort(x, 1)
     np.testing.assert_allclose(f(x)[0], expected, rtol=1e-12, atol=1e-15)
     assert not calls
+
+
+def test_what_each_run_reads_needs_memory_for_a_copy_where_it_is_turned():
+    peaks = []
+    for turned in (gg.identity, gg.transpose):
+        with gg.Graph():
+            x, h, w = (gg.placeholder(shape) for shape in [(7, 50), (50,), (50, 50)])
+            read = turned(w)
+            y = gg.scan(lambda h, row, w=read: (gg.sum(w * h, 0) + row, None), h, x)[0]
+        peaks.append(llvm_backend.LlvmBackend().plan(gg.Program([x, h, w], [y])).planned)
+    assert peaks[1] - peaks[0] == 50 * 50 * 8
+
+
+def test_a_loop_over_as_many_rows_as_a_run_finds(calls):
+    with gg.Graph():
+        x = gg.placeholder((6, 3))
+        (places,) = gg.nonzero(x[:, 0] > 0)
+        y = gg.scan(lambda s, i: (0.5 * s + x[i], None), gg.zeros(3), places)[0]
+        f = gg.compile([x], y, backend="llvm")
+    x, wanted = RNG.normal(size=(6, 3)), np.zeros(3)
+    x[4, 0] = 1.0
+    for row in x[x[:, 0] > 0]:
+        wanted = 0.5 * wanted + row
+    np.testing.assert_allclose(f(x), wanted, rtol=1e-14)
+    assert calls
+
+
+def test_arenas_of_bodies_are_kept_beside_that_of_the_program():
+    with gg.Graph():
+        inputs, outputs = one_step(long_products, (8, 2))
+        plan = llvm_backend.LlvmBackend().plan(gg.Program(inputs, outputs))
+    ((_, body),) = plan.bodies
+    assert plan.kept - plan.arena == sum(p.arena for p in body.plans) > 0
+
+
+def test_what_lodges_in_a_result_of_a_run(calls):
+    """A large product that is read before the result is written."""
+    w = np.array([[1.0, 2.0], [3.0, 4.0]])
+    with gg.Graph():
+        x = gg.placeholder((3, 1 << 14, 2))
+        y = gg.scan(lambda s, row: (row * gg.mean(gg.tanh(s) @ w), None), x[0], x)[0]
+        f = gg.compile([x], y, backend="llvm")
+    (body,) = [body for _, body in f.plans[0].bodies]
+    assert any(step.lodged for plan in body.plans for step in plan.steps)
+    x = RNG.normal(size=(3, 1 << 14, 2))
+    wanted = x[0]
+    for row in x:
+        wanted = row * (np.tanh(wanted) @ w).mean()
+    np.testing.assert_allclose(f(x), wanted, rtol=1e-9)
+    assert calls

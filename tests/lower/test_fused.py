@@ -141,16 +141,6 @@ def test_an_input_that_a_node_of_the_program_also_makes_keeps_its_given_value():
     same_values(plain, fused)
 
 
-def test_a_view_that_is_given_is_read_and_not_made():
-    with gg.Graph():
-        x = gg.placeholder((4, 3))
-        t = gg.transpose(x)
-        plain = Program([t, x], [gg.exp(t) * 2.0, gg.sin(t) + 1.0, gg.cos(x)])
-    fused = fuse(plain, _elementwise, _sums, free=("Constant", "Transpose"))
-    verify_program(fused)
-    same_values(plain, fused)
-
-
 def test_a_node_and_its_copy_of_a_constant_are_no_group_of_two():
     with gg.Graph():
         x = gg.placeholder((3,))

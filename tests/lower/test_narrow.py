@@ -3,7 +3,10 @@
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.ir.build import build
 from graphgrad.lower.narrow import narrow
+from graphgrad.ops.base import Cast
+from graphgrad.ops.per_example import PerExample
 
 
 def test_every_op_computes_in_single_precision_and_integers_stay_what_they_are():
@@ -17,3 +20,30 @@ def test_every_op_computes_in_single_precision_and_integers_stay_what_they_are()
     assert {t.dtype for n in found.nodes for t in n.outputs} == {np.dtype(d) for d in ("f4", "i8")}
     assert [t.dtype for t in found.inputs] == [np.dtype("i8"), np.dtype("c8")]
     assert found.outputs[2].node.op is w.node.op
+
+
+def test_what_a_function_of_python_promises_is_of_single_precision():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        y = gg.py_function(np.sin, [x], [((3,), "float64")])
+    found = narrow(gg.Program([x], [y]))
+    (node,) = found.nodes
+    assert node.op.out_types == (found.inputs[0].type,)
+    assert found.outputs == node.outputs
+
+
+def test_what_a_node_waits_for_stays():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        first, late = gg.exp(x), gg.sin(x)
+        late.node.controls = (first.node,)
+    first, late = narrow(gg.Program([x], [first, late])).nodes
+    assert late.controls == (first,)
+
+
+def test_an_op_that_runs_another_has_that_one_in_single_precision():
+    with gg.Graph():
+        n = gg.placeholder((2, 3), "int64")
+        (y,) = build(PerExample(Cast(np.dtype("float64")), (True,)), (n,)).outputs
+    (node,) = narrow(gg.Program([n], [y])).nodes
+    assert node.outputs[0].dtype == np.dtype("float32")

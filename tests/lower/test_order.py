@@ -84,6 +84,23 @@ def test_what_is_passed_on_is_the_value_that_it_was():
     assert flow.makes == [[0], [], [], [1], [2]]
 
 
+def test_the_last_reader_of_what_another_has_read_runs_at_once():
+    with gg.Graph():
+        x = gg.placeholder((100,))
+        a, b, c = gg.exp(x), gg.sin(x), gg.cos(x)
+        product, total = a * b, gg.sum(b)
+    program = Program([x], [product, total, c], [t.node for t in (a, b, c, product, total)])
+    assert order._Early(order._Flow(program)).run() == [0, 1, 3, 4, 2]
+
+
+def test_what_nobody_reads_is_gone_after_its_node():
+    with gg.Graph():
+        x = gg.placeholder((100,))
+        largest, _ = gg.topk(x, 100)
+        flow = order._Flow(Program([x], [gg.sum(largest)]))
+    assert order.peak(flow, [0, 1]) == 2 * 800
+
+
 def test_controls_are_kept():
     with gg.Graph() as g:
         x = gg.placeholder((100,))

@@ -11,8 +11,9 @@ from graphgrad.ir.build import build
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op, op_types
 from graphgrad.ir.program import Program
+from graphgrad.lower.schedule import of_one_run
 from graphgrad.ops.arithmetic import negative
-from graphgrad.ops.control import cond
+from graphgrad.ops.control import cond, scan
 from graphgrad.ops.exponential import exp
 from graphgrad.ops.joining import split
 from graphgrad.ops.logic import where
@@ -167,6 +168,15 @@ def test_views_in_the_arena_are_made_once():
     assert all(s.node.type in ("Exp", "Add") for s in found.steps)
 
 
+def test_views_of_what_has_the_first_slot_and_is_no_input_are_made_in_the_run():
+    with Graph():
+        a = exp(identity(np.arange(6.0).reshape(2, 3)))
+        b = exp(transpose(a))
+    assert plan([], [a, b]).views == ()
+    found = NumpyBackend().compile(Program([], [a, b]))()
+    np.testing.assert_array_equal(found[1], np.exp(found[0].T))
+
+
 def test_what_lodges_in_a_result_takes_no_room_in_the_arena():
     with Graph():
         x = placeholder((BIG,), name="x")
@@ -174,6 +184,7 @@ def test_what_lodges_in_a_result_takes_no_room_in_the_arena():
     found = plan([x], [y])
     assert found.arena < BIG * 8
     assert found.peak < 2 * BIG * 8
+    assert [len(step.lodged) for step in found.steps] == [1, 0, 0]
 
 
 def test_a_view_counts_as_its_buffer():
@@ -269,6 +280,13 @@ def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
         assert plan([x], [y]).exact is exact
 
 
+def test_a_choice_that_waits_for_its_lengths_counts_for_nothing_yet():
+    with Graph():
+        x, flag = placeholder((None,), name="x"), placeholder((), "bool", name="flag")
+        y = cond(flag, lambda: exp(x), lambda: x)
+    assert plan([x, flag], [y]).planned == 0
+
+
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():
     with Graph():
         x = placeholder((2,), name="x")
@@ -326,3 +344,12 @@ def test_what_reshapes_by_a_copy_is_no_view():
 def test_a_long_chain_is_planned_without_recursion():
     program = chain(10_000, shape=())
     assert len(plan(program.inputs, program.outputs).steps) == 10_000
+
+
+def test_carries_of_a_loop_lie_beside_their_places_where_it_has_these():
+    with Graph():
+        x, h = placeholder((4, 3), name="x"), placeholder((3,), name="h")
+        op = scan(lambda s, row: (s + row, s * row), h, x)[0].node.op
+    (body,) = op.bodies
+    plans = [plan(body.inputs, body.outputs)]
+    assert of_one_run(op, plans, True) - of_one_run(op, plans, False) == 3 * 8

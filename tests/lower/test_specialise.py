@@ -69,6 +69,18 @@ def test_branches_are_specialised_and_optimised_for_the_lengths():
     assert all(b.known and p.exact for b in bodies for p in b.plans)
 
 
+def test_what_stands_in_two_bodies_stays_one():
+    with gg.Graph():
+        x, flag = gg.placeholder((None,)), gg.placeholder((), "bool")
+        node = gg.cond(flag, lambda: gg.exp(x), lambda: gg.sin(x)).node
+    op = node.op.replace_bodies([node.op.bodies[0]] * 2)
+    twice = Program([x, flag], derive(node, op, node.inputs).outputs)
+    (found,) = specialise(twice, [tensor_type((3,), x.dtype), flag.type]).nodes
+    then, other = found.op.bodies
+    assert then.nodes[0].outputs[0].shape == (3,)
+    assert then.nodes[0] is other.nodes[0]
+
+
 def test_a_branch_that_lengths_do_not_fit_is_an_error_where_it_is_chosen():
     with gg.Graph():
         x, flag = gg.placeholder(("n",)), gg.placeholder((), "bool")

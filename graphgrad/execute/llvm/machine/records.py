@@ -59,7 +59,6 @@ class Unfit(Exception):
     """Why something is no compiled code: `<it> is run by NumPy`; told: it is among the words."""
 
     def __init__(self, why: str, told: bool = False) -> None:
-        super().__init__(why)
         self.why, self.told = why, told
 
 
@@ -254,13 +253,14 @@ class Records:
     def place(self, at: int, step: Step, slot: int, type: TensorType) -> Located:
         """Where the output of a loop in the loop lies: in its place, where it is wanted, or by
         itself."""
-        if not nbytes(type):
+        size = nbytes(type)
+        if not size:
             raise Unfit("makes arrays without elements, or of lengths that only a run knows")
         if step.writes:
             return self.values[slot]
         cell = self._redirected.get((at, slot))
         if cell is None:
-            cell = self.cells.buffer(nbytes(type) or 0)
+            cell = self.cells.buffer(size)
         else:
             self.moving.add(cell)
         self.values[slot] = located = plain(cell, type)
