@@ -295,7 +295,7 @@ def test_nothing_is_kept_where_nobody_can_tell_whose_a_file_is(folder, monkeypat
 @pytest.mark.ci
 def test_processes_that_write_at_once(folder):
     program = (
-        "from graphgrad.execute.llvm import library\n"
+        "from graphgrad.execute.llvm.kernels import library\n"
         f"assert library.load({TEXT!r}, ['first'])['first'](7) == 7\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(3)]
