@@ -43,7 +43,7 @@ class Compiled:
     lends: Sequence[int] = ()
     on_mesh: bool = False
 
-    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array for each output."""
         raise NotImplementedError(f"{type(self).__name__} cannot be called")
 
@@ -79,9 +79,9 @@ class CompiledByFunction(Compiled):
     def __init__(self, function: ArrayFunction) -> None:
         self._function = function
 
-    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """As the function does."""
-        return self._function(*arrays, **options)
+        return self._function(*arrays)
 
     @property
     def call(self) -> ArrayFunction:

@@ -50,12 +50,13 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
     is none.
     """
     if not isinstance(name, str):
+        backend = as_backend(name)
         if options:
             raise TypeError(
                 f"{', '.join(options)}: a backend that is given has its own options; give its name "
-                f"({name.name!r}) or make it with them"
+                f"({backend.name!r}) or make it with them"
             )
-        return as_backend(name)
+        return backend
     wanted = automatic() if name == "auto" else name
     load = BUILT_IN.get(wanted) or _third_party(wanted)
     try:

@@ -161,7 +161,9 @@ class Reverse:
             if self.active is not None:
                 after = [where(self.active, *pair) for pair in zip(after, given, strict=True)]
         first = [self._first(i) for i in self.moving]
-        first += [cast(_zeros(run.constants[t]), to.dtype) for t, to in zip(summed, wide)]
+        first += [
+            cast(_zeros(run.constants[t]), to.dtype) for t, to in zip(summed, wide, strict=True)
+        ]
         outputs: Sequence[Tensor] = ()
         if after or sliced:
             outputs = self._scan(given, after, [flows[t] for t in sliced], first)

@@ -126,7 +126,7 @@ class PlannedProgram(Compiled):
         else:
             self._call = self._warming_up()
 
-    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array for each output, the caller's own."""
         return self._call(*arrays)
 
@@ -226,7 +226,7 @@ class PlannedByShapes(Compiled):
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
 
-    def __call__(self, *arrays: Any, **options: Any) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array an output, the caller's own."""
         key = tuple([a.shape for a in arrays])
         planned = self._made.get(key)
