@@ -44,7 +44,6 @@ from .differentiate.travel.importing import import_graph
 from .differentiate.vmap.along import apply_along_axis
 from .differentiate.vmap.vectorize import vectorize
 from .differentiate.vmap.vmap import vmap
-from .execute.backend import MissingBackendError, UnknownBackendError
 from .export.numpy_file import export_numpy
 from .files.checkpoints import Checkpoint, Checkpoints
 from .files.entries import EntryPoint
@@ -75,12 +74,14 @@ from .ir.errors import (
     GraphError,
     GraphFormatError,
     GraphGradError,
+    MissingBackendError,
     PerformanceWarning,
     RegionError,
     ScopeError,
     ShapeError,
     StateError,
     SymbolicError,
+    UnknownBackendError,
     UnknownGradientError,
 )
 from .ir.first_tries import unknown_name as _unknown_name

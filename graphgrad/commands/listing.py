@@ -12,9 +12,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..execute.backend import MissingBackendError, backends, load_backend
+from ..execute.backend import backends, load_backend
 from ..inspect.terminal import fitted, width_of
-from ..ir.errors import did_you_mean
+from ..ir.errors import MissingBackendError, did_you_mean
 from ..ir.op import op_types
 from ..ir.words import visible
 from ..regions.rules import registered_gradients

@@ -13,7 +13,7 @@ from warnings import warn
 
 import numpy as np
 
-from ..ir.errors import GraphGradError, did_you_mean
+from ..ir.errors import MissingBackendError, UnknownBackendError, did_you_mean
 from ..ir.lazy import lazy_module
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -31,9 +31,7 @@ __all__ = [
     "Compiled",
     "Kernel",
     "Kernels",
-    "MissingBackendError",
     "Pairs",
-    "UnknownBackendError",
     "backends",
     "load_backend",
     "one_call_per_node",
@@ -56,14 +54,6 @@ def _own(name: str) -> Any:
 
 BUILT_IN: dict[str, Callable[[], Any]] = {n: partial(_own, n) for n in ("numpy", "llvm", "jax")}
 EXTRAS = {"llvm": "fast", "jax": "jax"}
-
-
-class UnknownBackendError(GraphGradError, LookupError):
-    """No backend of that name is installed."""
-
-
-class MissingBackendError(GraphGradError, ImportError):
-    """A backend whose package is not installed."""
 
 
 class Backend(Protocol):

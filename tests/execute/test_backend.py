@@ -7,14 +7,12 @@ from graphgrad.compiled import compile
 from graphgrad.execute import backend as module
 from graphgrad.execute.backend import (
     Kernels,
-    MissingBackendError,
-    UnknownBackendError,
     backends,
     load_backend,
     one_call_per_node,
 )
 from graphgrad.execute.numpy_backend import NumpyBackend
-from graphgrad.ir.errors import ExecutionError
+from graphgrad.ir.errors import ExecutionError, MissingBackendError, UnknownBackendError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
