@@ -20,10 +20,6 @@ from ..ir.words import visible
 from ..regions.rules import registered_gradients
 from ..rules.entries import library
 
-OPS = "list the op types"
-RULES = "list the rules of the library, and those that are registered"
-DOCTOR = "say what is installed, which backend will be used, threads, BLAS"
-
 PACKAGES = {
     "numpy": "core",
     "networkx": "core",
