@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from .node import Node, Tensor
+from .notebook import show_as_graph
 from .op import Op
 
 _new = Node.__new__
@@ -218,3 +219,6 @@ def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
     types = op.infer(*[t.type for t in inputs])
     new.outputs = tuple([Tensor(new, i, t) for i, t in enumerate(types)])
     return new
+
+
+show_as_graph(Program)
