@@ -3,67 +3,16 @@
 Build a static dataflow graph, mark parts of it with `with override_gradient("name"):`,
 differentiate it symbolically, and run forward and backward. A rule is applied exactly where it was
 put, at every order and through every transform, or an error says why not.
+
+What builds and marks a graph is imported here, the rest when a name of it is first used
+(`_FIRST_USE`).
 """
 
 import builtins as _builtins
 import typing as _typing
+from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 
-from . import (
-    debug,
-    distributed,
-    extend,
-    fft,
-    initializers,
-    interop,
-    linalg,
-    nn,
-    onnx,
-    optimizers,
-    random,
-    rules,
-    special,
-    training,
-)
-from . import notebook as _notebook
-from .attribution.attribute import Attribution, attribute
-from .checks.explain import Explanation, PathOf, SiteUse, explain
-from .checks.gradient import check_gradient
-from .checks.lint import lint
-from .checks.report import Finding, Report
-from .compiled import CompiledFunction, evaluate
-from .compiled import compile as compile
-from .differentiate.control import choice as _choice
-from .differentiate.control import loops as _loops
-from .differentiate.custom import custom_gradient, grad_pass_through
-from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
-from .differentiate.forward.jvp import jvp
-from .differentiate.gradients import gradients
-from .differentiate.site import Site, is_zero
-from .differentiate.travel import pickles as _pickles
-from .differentiate.travel.importing import import_graph
-from .differentiate.vmap.along import apply_along_axis
-from .differentiate.vmap.vectorize import vectorize
-from .differentiate.vmap.vmap import vmap
-from .execute.loading import MissingBackendError, UnknownBackendError
-from .export.numpy_file import export_numpy
-from .files.checkpoints import Checkpoint, Checkpoints
-from .files.entries import EntryPoint
-from .files.loading import GraphFile, load
-from .files.saving import save
-from .files.weights import export_weights, import_weights
-from .functions import Function, function
-from .inspect.diff import Difference, graph_diff
-from .inspect.dot import to_dot, write_dot
-from .inspect.html import to_html, write_html
-from .inspect.mermaid import to_mermaid
-from .inspect.overlay import Overlay
-from .inspect.passes import PassRecord
-from .inspect.profile import LoopTime, Profile, Share
-from .inspect.summary import Summary, summary
-from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
-from .inspect.tensorboard import TensorBoardError, write_tensorboard
-from .inspect.text import graph_text, print_graph
-from .ir import flat as _flat
 from .ir.errors import (
     DeviceError,
     DTypeError,
@@ -75,12 +24,14 @@ from .ir.errors import (
     GraphError,
     GraphFormatError,
     GraphGradError,
+    MissingBackendError,
     PerformanceWarning,
     RegionError,
     ScopeError,
     ShapeError,
     StateError,
     SymbolicError,
+    UnknownBackendError,
     UnknownGradientError,
 )
 from .ir.first_tries import unknown_name as _unknown_name
@@ -94,29 +45,11 @@ from .ir.state import State
 from .ir.variables import Variables
 from .ir.version import __version__ as __version__
 from .ops import methods as _methods
-from .ops.aliases import (
-    amax,
-    amin,
-    around,
-    array,
-    bitwise_not,
-    copy,
-    invert,
-    left_shift,
-    right_shift,
-)
-from .ops.angles import angle, deg2rad, degrees, rad2deg, radians
 from .ops.arithmetic import add, divide, multiply, negative, positive, subtract, true_divide
 from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice, put_along_axis
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
-from .ops.bits import packbits, unpackbits
-from .ops.borders import pad
 from .ops.bounds import clip, fmax, fmin, maximum, minimum, nan_to_num
-from .ops.cases import apply_over_axes, choose, piecewise, where_first
-from .ops.closeness import allclose, array_equal, array_equiv, isclose
 from .ops.complex_parts import conj, conjugate, imag, real
-from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
-from .ops.control import map as map
 from .ops.creation import (
     arange,
     asarray,
@@ -143,7 +76,6 @@ from .ops.cumulative import (
     cumulative_sum,
 )
 from .ops.diagonal import diagonal, trace
-from .ops.differences import diff
 from .ops.dtypes import (
     FloatInfo,
     IntegerInfo,
@@ -191,27 +123,7 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
-from .ops.grids import (
-    diag_indices,
-    diag_indices_from,
-    fromfunction,
-    geomspace,
-    indices,
-    ix_,
-    logspace,
-    mask_indices,
-    ravel_multi_index,
-    tri,
-    tril_indices,
-    tril_indices_from,
-    triu_indices,
-    triu_indices_from,
-    unravel_index,
-    vander,
-)
-from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from .ops.indexing import add_at, getitem, scatter_add
-from .ops.interpolation import digitize, interp
 from .ops.joining import concat, concatenate, split, stack, unstack
 from .ops.logic import (
     bitwise_and,
@@ -238,35 +150,8 @@ from .ops.logic import (
 )
 from .ops.magnitudes import abs as abs
 from .ops.magnitudes import absolute, copysign, fabs, heaviside, hypot, sign
-from .ops.nan import (
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-)
-from .ops.nn.classes import one_hot
 from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
-from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
 from .ops.padding import flip, roll, tile
-from .ops.polynomials import (
-    poly,
-    polyadd,
-    polyder,
-    polydiv,
-    polyfit,
-    polyint,
-    polymul,
-    polysub,
-    polyval,
-    roots,
-)
 from .ops.powers import float_power, power, reciprocal, square
 from .ops.powers import pow as pow
 from .ops.products import (
@@ -281,19 +166,6 @@ from .ops.products import (
     vecdot,
     vecmat,
 )
-from .ops.python_function import py_function, register_function
-from .ops.queries import (
-    iscomplex,
-    iscomplexobj,
-    isneginf,
-    isposinf,
-    isreal,
-    isrealobj,
-    ndim,
-    shape,
-    size,
-)
-from .ops.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
 from .ops.reductions import all as all
 from .ops.reductions import any as any
 from .ops.reductions import (
@@ -313,22 +185,6 @@ from .ops.remainders import divmod as divmod
 from .ops.remainders import floor_divide, fmod, mod, remainder
 from .ops.rounding import ceil, floor, nextafter, rint, trunc
 from .ops.rounding import round as round
-from .ops.running_extrema import cummax, cummin
-from .ops.searching import isin, lexsort, searchsorted
-from .ops.sets import (
-    UniqueAllResult,
-    UniqueCountsResult,
-    UniqueInverseResult,
-    intersect1d,
-    setdiff1d,
-    setxor1d,
-    union1d,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
 from .ops.shaping import (
     broadcast_arrays,
     broadcast_like,
@@ -346,8 +202,6 @@ from .ops.shaping import (
     swapaxes,
     transpose,
 )
-from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
-from .ops.sinc import sinc
 from .ops.sorting import argpartition, argsort, partition, sort, sort_complex, take_along_axis, topk
 from .ops.sources import (
     assign,
@@ -358,63 +212,7 @@ from .ops.sources import (
     variable,
     zero_gradient,
 )
-from .ops.special.bessel import i0
-from .ops.stacking import (
-    append,
-    array_split,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    block,
-    block_diag,
-    column_stack,
-    delete,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    insert,
-    resize,
-    vsplit,
-    vstack,
-)
-from .ops.statistics import (
-    average,
-    corrcoef,
-    cov,
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    ptp,
-    quantile,
-)
 from .ops.taking import take
-from .ops.trigonometry import (
-    acos,
-    acosh,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctan2,
-    arctanh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    sin,
-    sinh,
-    tan,
-    tanh,
-)
-from .ops.vectors import cross
-from .ops.windows import bartlett, blackman, hamming, hanning, kaiser
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -429,7 +227,212 @@ from .regions.rules import (
 )
 from .regions.scopes import gradient_override_map, override, override_gradient
 from .regions.select import Group, Selection, select
-from .session import Session
+
+if _typing.TYPE_CHECKING:
+    from . import (
+        debug,
+        distributed,
+        extend,
+        fft,
+        initializers,
+        interop,
+        linalg,
+        nn,
+        onnx,
+        optimizers,
+        random,
+        rules,
+        special,
+        training,
+    )
+    from .attribution.attribute import Attribution, attribute
+    from .checks.explain import Explanation, PathOf, SiteUse, explain
+    from .checks.gradient import check_gradient
+    from .checks.lint import lint
+    from .checks.report import Finding, Report
+    from .compiled import CompiledFunction, evaluate
+    from .compiled import compile as compile
+    from .differentiate.custom import custom_gradient, grad_pass_through
+    from .differentiate.derivatives import hessian, hvp, jacobian, value_and_grad, vjp
+    from .differentiate.forward.jvp import jvp
+    from .differentiate.gradients import gradients
+    from .differentiate.site import Site, is_zero
+    from .differentiate.travel.importing import import_graph
+    from .differentiate.vmap.along import apply_along_axis
+    from .differentiate.vmap.vectorize import vectorize
+    from .differentiate.vmap.vmap import vmap
+    from .export.numpy_file import export_numpy
+    from .files.checkpoints import Checkpoint, Checkpoints
+    from .files.entries import EntryPoint
+    from .files.loading import GraphFile, load
+    from .files.saving import save
+    from .files.weights import export_weights, import_weights
+    from .functions import Function, function
+    from .inspect.diff import Difference, graph_diff
+    from .inspect.dot import to_dot, write_dot
+    from .inspect.html import to_html, write_html
+    from .inspect.mermaid import to_mermaid
+    from .inspect.overlay import Overlay
+    from .inspect.passes import PassRecord
+    from .inspect.profile import LoopTime, Profile, Share
+    from .inspect.summary import Summary, summary
+    from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
+    from .inspect.tensorboard import TensorBoardError, write_tensorboard
+    from .inspect.text import graph_text, print_graph
+    from .ops.aliases import (
+        amax,
+        amin,
+        around,
+        array,
+        bitwise_not,
+        copy,
+        invert,
+        left_shift,
+        right_shift,
+    )
+    from .ops.angles import angle, deg2rad, degrees, rad2deg, radians
+    from .ops.bits import packbits, unpackbits
+    from .ops.borders import pad
+    from .ops.cases import apply_over_axes, choose, piecewise, where_first
+    from .ops.closeness import allclose, array_equal, array_equiv, isclose
+    from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
+    from .ops.control import map as map
+    from .ops.differences import diff
+    from .ops.grids import (
+        diag_indices,
+        diag_indices_from,
+        fromfunction,
+        geomspace,
+        indices,
+        ix_,
+        logspace,
+        mask_indices,
+        ravel_multi_index,
+        tri,
+        tril_indices,
+        tril_indices_from,
+        triu_indices,
+        triu_indices_from,
+        unravel_index,
+        vander,
+    )
+    from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+    from .ops.interpolation import digitize, interp
+    from .ops.nan import (
+        nanargmax,
+        nanargmin,
+        nancumprod,
+        nancumsum,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
+    from .ops.nn.classes import one_hot
+    from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
+    from .ops.polynomials import (
+        poly,
+        polyadd,
+        polyder,
+        polydiv,
+        polyfit,
+        polyint,
+        polymul,
+        polysub,
+        polyval,
+        roots,
+    )
+    from .ops.python_function import py_function, register_function
+    from .ops.queries import (
+        iscomplex,
+        iscomplexobj,
+        isneginf,
+        isposinf,
+        isreal,
+        isrealobj,
+        ndim,
+        shape,
+        size,
+    )
+    from .ops.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
+    from .ops.running_extrema import cummax, cummin
+    from .ops.searching import isin, lexsort, searchsorted
+    from .ops.sets import (
+        UniqueAllResult,
+        UniqueCountsResult,
+        UniqueInverseResult,
+        intersect1d,
+        setdiff1d,
+        setxor1d,
+        union1d,
+        unique,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
+    from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
+    from .ops.sinc import sinc
+    from .ops.special.bessel import i0
+    from .ops.stacking import (
+        append,
+        array_split,
+        atleast_1d,
+        atleast_2d,
+        atleast_3d,
+        block,
+        block_diag,
+        column_stack,
+        delete,
+        dsplit,
+        dstack,
+        hsplit,
+        hstack,
+        insert,
+        resize,
+        vsplit,
+        vstack,
+    )
+    from .ops.statistics import (
+        average,
+        corrcoef,
+        cov,
+        median,
+        nanmedian,
+        nanpercentile,
+        nanquantile,
+        percentile,
+        ptp,
+        quantile,
+    )
+    from .ops.trigonometry import (
+        acos,
+        acosh,
+        arccos,
+        arccosh,
+        arcsin,
+        arcsinh,
+        arctan,
+        arctan2,
+        arctanh,
+        asin,
+        asinh,
+        atan,
+        atan2,
+        atanh,
+        cos,
+        cosh,
+        sin,
+        sinh,
+        tan,
+        tanh,
+    )
+    from .ops.vectors import cross
+    from .ops.windows import bartlett, blackman, hamming, hanning, kaiser
+    from .session import Session
 
 __array_api_version__ = "2024.12"
 
@@ -531,7 +534,94 @@ __all__ = [  # noqa: RUF022 (by what it is for)
 ]
 # fmt: on
 
-_SHADOWING = [name for name in vars(_builtins) if name[0] != "_" and name in globals()]
+_FIRST_USE = {
+    "attribution.attribute": "Attribution attribute",
+    "checks.explain": "Explanation PathOf SiteUse explain",
+    "checks.gradient": "check_gradient",
+    "checks.lint": "lint",
+    "checks.report": "Finding Report",
+    "compiled": "CompiledFunction compile evaluate",
+    "differentiate.custom": "custom_gradient grad_pass_through",
+    "differentiate.derivatives": "hessian hvp jacobian value_and_grad vjp",
+    "differentiate.forward.jvp": "jvp",
+    "differentiate.gradients": "gradients",
+    "differentiate.site": "Site is_zero",
+    "differentiate.travel.importing": "import_graph",
+    "differentiate.vmap.along": "apply_along_axis",
+    "differentiate.vmap.vectorize": "vectorize",
+    "differentiate.vmap.vmap": "vmap",
+    "export.numpy_file": "export_numpy",
+    "files.checkpoints": "Checkpoint Checkpoints",
+    "files.entries": "EntryPoint",
+    "files.loading": "GraphFile load",
+    "files.saving": "save",
+    "files.weights": "export_weights import_weights",
+    "functions": "Function function",
+    "inspect.diff": "Difference graph_diff",
+    "inspect.dot": "to_dot write_dot",
+    "inspect.html": "to_html write_html",
+    "inspect.mermaid": "to_mermaid",
+    "inspect.overlay": "Overlay",
+    "inspect.passes": "PassRecord",
+    "inspect.profile": "LoopTime Profile Share",
+    "inspect.summary": "Summary summary",
+    "inspect.svg": "RenderError to_pdf to_png to_svg write_picture",
+    "inspect.tensorboard": "TensorBoardError write_tensorboard",
+    "inspect.text": "graph_text print_graph",
+    "ops.aliases": "amax amin around array bitwise_not copy invert left_shift right_shift",
+    "ops.angles": "angle deg2rad degrees rad2deg radians",
+    "ops.bits": "packbits unpackbits",
+    "ops.borders": "pad",
+    "ops.cases": "apply_over_axes choose piecewise where_first",
+    "ops.closeness": "allclose array_equal array_equiv isclose",
+    "ops.control": "associative_scan cond fori_loop map scan switch while_loop",
+    "ops.differences": "diff",
+    "ops.grids": """
+        diag_indices diag_indices_from fromfunction geomspace indices ix_ logspace
+        mask_indices ravel_multi_index tri tril_indices tril_indices_from triu_indices
+        triu_indices_from unravel_index vander
+    """,
+    "ops.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+    "ops.interpolation": "digitize interp",
+    "ops.nan": """
+        nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum
+        nanvar
+    """,
+    "ops.nn.classes": "one_hot",
+    "ops.number_parts": "bitwise_count frexp gcd lcm ldexp modf spacing",
+    "ops.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "ops.python_function": "py_function register_function",
+    "ops.queries": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj ndim shape size",
+    "ops.rearranging": "diagflat fliplr flipud kron rollaxis rot90",
+    "ops.running_extrema": "cummax cummin",
+    "ops.searching": "isin lexsort searchsorted",
+    "ops.sets": """
+        UniqueAllResult UniqueCountsResult UniqueInverseResult intersect1d setdiff1d setxor1d
+        union1d unique unique_all unique_counts unique_inverse unique_values
+    """,
+    "ops.signal": "convolve correlate ediff1d gradient trapezoid unwrap",
+    "ops.sinc": "sinc",
+    "ops.special.bessel": "i0",
+    "ops.stacking": """
+        append array_split atleast_1d atleast_2d atleast_3d block block_diag column_stack
+        delete dsplit dstack hsplit hstack insert resize vsplit vstack
+    """,
+    "ops.statistics": """
+        average corrcoef cov median nanmedian nanpercentile nanquantile percentile ptp
+        quantile
+    """,
+    "ops.trigonometry": """
+        acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
+        atanh cos cosh sin sinh tan tanh
+    """,
+    "ops.vectors": "cross",
+    "ops.windows": "bartlett blackman hamming hanning kaiser",
+    "session": "Session",
+}
+"""Modules that are imported when a name of theirs is first used: module -> its names here."""
+
+_HOMES = {name: module for module, names in _FIRST_USE.items() for name in names.split()}
+_SHADOWING = [n for n in vars(_builtins) if n[0] != "_" and (n in globals() or n in _HOMES)]
 """What is named like a builtin (`abs`, `compile`, `max`, ...): `import *` leaves it out."""
 
 
@@ -545,9 +635,19 @@ bfloat16: _DType
 if not _typing.TYPE_CHECKING:
 
     def __getattr__(name):
-        """bfloat16, when it is first asked for; DTypeError without ml_dtypes."""
+        """A name of `_FIRST_USE`, a module, or bfloat16: DTypeError without ml_dtypes."""
         if name == "bfloat16":
             return _bfloat16()
-        modules = (nn, special, linalg, random, optimizers, training, initializers, rules, debug)
-        elsewhere = {m.__name__.removeprefix("graphgrad."): m.__all__ for m in modules}
+        if name in _HOMES:
+            value = globals()[name] = getattr(_module(_HOMES[name]), name)
+            return value
+        if name.startswith("_"):
+            raise _unknown_name(__name__, name)
+        if name.isidentifier() and _find_spec(f"{__name__}.{name}"):
+            return _module(name)
+        modules = "nn special linalg random optimizers training initializers rules debug"
+        elsewhere = {module: _module(module).__all__ for module in modules.split()}
         raise _unknown_name(__name__, name, elsewhere)
+
+    def _module(name):
+        return _import_module(f"{__name__}.{name}")

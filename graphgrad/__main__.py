@@ -7,13 +7,12 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import __version__
-from .commands import checking, filing, listing, models, new, pictures, values
-from .commands.target import UserCodeError
+from .commands.errors import UserCodeError
 from .ir.errors import GraphGradError
 from .ir.words import visible_lines
 
@@ -29,97 +28,110 @@ exit codes:
 
 
 class Command(NamedTuple):
-    """One subcommand.
+    """One subcommand. Its modules are imported only when it is used.
 
     summary    one line for --help
-    arguments  adds its arguments to its parser
-    run        "module:function"; takes the options and returns the exit code. The module is
-               imported only when the command is used
+    arguments  "module:function" in graphgrad; adds its arguments to its parser
+    run        "module:function"; takes the options and returns the exit code
     extra      what to install for it
     """
 
     summary: str
-    arguments: Callable[[argparse.ArgumentParser], None]
+    arguments: str
     run: str
     extra: str = "graphgrad"
 
 
-def _demo_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("demo-report"),
-        metavar="FOLDER",
-        help="where the report goes (default: demo-report)",
-    )
-    parser.add_argument("--quick", action="store_true", help="one short training run of each kind")
-    parser.add_argument("--seed", type=_seed, default=0, help="of everything random (default: 0)")
-
-
-def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--backend",
-        action="append",
-        metavar="NAME",
-        help="run on this backend; may be given again (default: all that are installed)",
-    )
-    parser.add_argument("--tiny", action="store_true", help="sizes that say nothing, to try it")
-
-
-def _tf1_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", metavar="PROGRAM.py", help="it may say `import tensorflow`")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="the program's own arguments")
-
-
-def _seed(text: str) -> int:
-    seed = int(text)
-    if not 0 <= seed < 2**31:
-        raise argparse.ArgumentTypeError(f"a seed is from 0 to {2**31 - 1}, got {seed}")
-    return seed
-
-
 COMMANDS = {
-    "new": Command(new.SUMMARY, new.arguments, "graphgrad.commands.new:new"),
+    "new": Command(
+        "write a small project: a rule, its test, a training script",
+        "commands.new:arguments",
+        "commands.new:new",
+    ),
     "demo": Command(
         "train one network with two gradients, and write a report",
-        _demo_arguments,
-        "graphgrad.demo.command:run",
+        "commands.programs:demo_arguments",
+        "demo.command:run",
         "graphgrad[demo]",
     ),
     "bench": Command(
         "measure how fast graphgrad is on this machine",
-        _bench_arguments,
-        "graphgrad.bench.command:run",
+        "commands.programs:bench_arguments",
+        "bench.command:run",
     ),
-    "dot": Command(pictures.DOT, pictures.dot_arguments, "graphgrad.commands.pictures:dot"),
-    "html": Command(pictures.HTML, pictures.html_arguments, "graphgrad.commands.pictures:html"),
-    "diff": Command(pictures.DIFF, pictures.diff_arguments, "graphgrad.commands.pictures:run_diff"),
-    "run": Command(values.SUMMARY, values.arguments, "graphgrad.commands.values:run"),
-    "check": Command(checking.CHECK, checking.check_arguments, "graphgrad.commands.checking:check"),
-    "lint": Command(checking.LINT, checking.lint_arguments, "graphgrad.commands.checking:run_lint"),
+    "dot": Command(
+        "write the graph as DOT, or draw it as SVG, PNG or PDF",
+        "commands.pictures:dot_arguments",
+        "commands.pictures:dot",
+    ),
+    "html": Command(
+        "write the graph as one offline page",
+        "commands.pictures:html_arguments",
+        "commands.pictures:html",
+    ),
+    "diff": Command(
+        "say what differs between two graphs; exit code 1 where something does",
+        "commands.pictures:diff_arguments",
+        "commands.pictures:run_diff",
+    ),
+    "run": Command(
+        "compute the outputs, for arrays given by name",
+        "commands.values:arguments",
+        "commands.values:run",
+    ),
+    "check": Command(
+        "check every rule in the graph against what it declares to be",
+        "commands.checking:check_arguments",
+        "commands.checking:check",
+    ),
+    "lint": Command(
+        "say what in the graph looks like a mistake about gradients",
+        "commands.checking:lint_arguments",
+        "commands.checking:run_lint",
+    ),
     "explain": Command(
-        checking.EXPLAIN, checking.explain_arguments, "graphgrad.commands.checking:run_explain"
+        "say which rule answers on each path from outputs to inputs",
+        "commands.checking:explain_arguments",
+        "commands.checking:run_explain",
     ),
     "tf1": Command(
         "run a program that imports TensorFlow 1, by graphgrad.tf1",
-        _tf1_arguments,
-        "graphgrad.commands.tensorflow1:run",
+        "commands.programs:tf1_arguments",
+        "commands.tensorflow1:run",
     ),
-    "info": Command(filing.INFO, filing.info_arguments, "graphgrad.commands.filing:info"),
-    "onnx": Command(models.ONNX, models.onnx_arguments, "graphgrad.commands.models:onnx"),
-    "ops": Command(listing.OPS, listing.pattern_arguments, "graphgrad.commands.listing:ops"),
-    "rules": Command(listing.RULES, listing.pattern_arguments, "graphgrad.commands.listing:rules"),
-    "doctor": Command(listing.DOCTOR, listing.no_arguments, "graphgrad.commands.listing:doctor"),
+    "info": Command(
+        "say what a saved graph or a checkpoint holds",
+        "commands.filing:info_arguments",
+        "commands.filing:info",
+    ),
+    "onnx": Command(
+        "say what is in a model of ONNX, and what of it cannot be loaded",
+        "commands.models:onnx_arguments",
+        "commands.models:onnx",
+    ),
+    "ops": Command(
+        "list the op types", "commands.listing:pattern_arguments", "commands.listing:ops"
+    ),
+    "rules": Command(
+        "list the rules of the library, and those that are registered",
+        "commands.listing:pattern_arguments",
+        "commands.listing:rules",
+    ),
+    "doctor": Command(
+        "say what is installed, which backend will be used, threads, BLAS",
+        "commands.listing:no_arguments",
+        "commands.listing:doctor",
+    ),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code, which EXIT_CODES explains."""
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser(arguments).parse_args(arguments)
     command = COMMANDS[options.command]
-    where, _, function = command.run.partition(":")
     try:
-        module = importlib.import_module(where)
+        run = _function(command.run)
     except ModuleNotFoundError as error:
         missing = (error.name or "graphgrad").partition(".")[0]
         if missing == "graphgrad":
@@ -131,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     try:
-        code: int = getattr(module, function)(options)
+        code: int = run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -150,6 +162,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _function(name: str) -> Any:
+    where, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"{__package__}.{where}"), function)
+
+
 def _complain(command: str, text: str) -> None:
     print(f"graphgrad {command}: {visible_lines(text)}", file=sys.stderr)
 
@@ -164,7 +181,8 @@ def _traced(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser, with the arguments of the command that is named."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="python -m graphgrad", epilog=EXIT_CODES, formatter_class=form
@@ -179,7 +197,8 @@ def _parser() -> argparse.ArgumentParser:
             epilog=EXIT_CODES,
             formatter_class=form,
         )
-        command.arguments(made)
+        if [name] == list(arguments[:1]):
+            _function(command.arguments)(made)
     return parser
 
 

@@ -24,7 +24,9 @@ from .ir.first_tries import answer
 from .ir.flags import truth
 from .ir.graph import Graph, GraphScope, restored
 from .ir.held import any_gone
+from .ir.lazy import LazyMethod
 from .ir.node import Node, Tensor
+from .ir.notebook import show_as_graph
 from .ir.program import Program, needed
 from .ir.state import RUN, State
 from .ir.tree import flatten, tree_map
@@ -540,6 +542,12 @@ class CompiledFunction(Generic[T_co]):
         def commit(self, tree: Mapping[str, Any]) -> None:
             """Write such a tree."""
 
+    else:
+        as_jax = LazyMethod("graphgrad.interop.jax_functions")
+        commit = LazyMethod("graphgrad.interop.jax_functions")
+        export_stablehlo = LazyMethod("graphgrad.interop.stablehlo")
+        state_tree = LazyMethod("graphgrad.interop.jax_functions")
+
     def __repr__(self) -> str:
         return f"<compiled: {self._feeds.signature} -> {self._request.arity} outputs>"
 
@@ -743,3 +751,4 @@ def _shown(change: Change) -> str:
 
 
 answer(CompiledFunction)
+show_as_graph(CompiledFunction)

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from .compiled import CompiledFunction
-from .execute.loading import MissingBackendError
 from .execute.run.feeds import as_array
 from .ir.digest import check_same as check_same_lines
 from .ir.digest import lines
-from .ir.errors import DeviceError, GraphError
+from .ir.errors import DeviceError, GraphError, MissingBackendError
 from .ir.graph import Graph
 from .ir.lazy import lazy_module
 from .ir.processes import current, join

@@ -13,6 +13,7 @@ import pytest
 import graphgrad
 
 ROOT = Path(graphgrad.__file__).parent
+LATE = re.compile(r'\b(?:LazyModule|LazyMethod|lazy_module|import_module)\("(graphgrad\.[\w.]+)"')
 OPTIONAL = {"jax", "flatbuffers", "ml_dtypes", "scipy", "sklearn", "matplotlib", "rich", "jinja2"}
 OPTIONAL |= {"pygraphviz", "pydot", "safetensors", "torch", "onnx", "onnxruntime"}
 JAX = ("backend", "checks", "errors", "host", "layout", "processes", "run", "axis_loops")
@@ -41,7 +42,6 @@ MAY_IMPORT = {
     "lower": {"ir", "ops"},
     "execute": {"ir", "ops", "lower"},
     "inspect": {"ir", "ops", "regions", "differentiate", "lower", "execute"},
-    "notebook": {"inspect", "compiled", "checks"},
     "compiled": {"ir", "ops", "optimise", "execute", "lower", "inspect"},
     "checks": {"ir", "ops", "regions", "differentiate", "compiled"},
     "debug": {"ir", "ops", "compiled", "execute", "functions"},
@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "linalg": {"ops"},
     "special": {"ops"},
     "random": {"ir", "ops"},
+    "vocabulary": {"ops", "differentiate", "lower"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
@@ -244,6 +245,40 @@ def test_nothing_but_its_command_imports_tf1():
         if name.startswith("graphgrad.tf1") and part(path) != "tf1"
     }
     assert users == {"commands/tensorflow1.py"}
+
+
+def test_any_module_can_be_the_first_of_its_package():
+    """An import runs the packages around a module first: these count as imports of it."""
+    graph = nx.DiGraph()
+    for path in files():
+        for name, _, typing in imports(path):
+            if name.split(".")[0] == "graphgrad" and not typing and part(path) != "tf1":
+                target = module_of(name)
+                packages = [p / "__init__.py" for p in target.parents if ROOT in p.parents]
+                around = [p for p in packages if p.parent not in path.parents]
+                graph.add_edges_from((path, p) for p in (target, *around) if p != path)
+    graph.remove_nodes_from([ROOT / "__init__.py"])
+    found = [sorted(map(str, c)) for c in nx.strongly_connected_components(graph) if len(c) > 1]
+    assert found == []
+
+
+def test_what_is_imported_on_first_use_points_down_or_is_said_here():
+    """What stands above a floor, and the floor imports when it is first asked for."""
+    above = {
+        ("ir", "differentiate"),  # methods of Graph
+        ("ir", "vocabulary"),  # op types by name
+        ("ops", "interop"),  # what traces functions of torch
+        ("ir", "inspect"),  # what notebooks ask for
+        ("ops", "differentiate"),  # gradients of control flow
+        ("regions", "rules"),  # rules by name
+        ("compiled", "interop"),  # methods of CompiledFunction
+    }
+    found = set()
+    for path in files():
+        names = LATE.findall(path.read_text())
+        found.update((part(path), part(module_of(name))) for name in names)
+    low = {(a, b) for a, b in found if a in MAY_IMPORT and b not in (a, *MAY_IMPORT[a])}
+    assert low == above
 
 
 def test_no_two_classes_have_one_name():

@@ -32,8 +32,8 @@ ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunc
 
 NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 NEEDS |= {"graphgrad.interop.stablehlo": "jax"}
-NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.interop.jax_ops": "jax"}
-NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.interop.torch_call": "torch"}
+NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.ops.foreign.jax_function": "jax"}
+NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.ops.foreign.torch_call": "torch"}
 NEEDS |= {"graphgrad.onnx": "onnx"}
 """The package without which examples of a module, or of those within it, cannot run."""
 

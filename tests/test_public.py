@@ -277,7 +277,7 @@ HELPERS = {
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
 HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows", "stepwise"}
-HELPERS |= {"draws", "philox", "quantile", "rejection"}
+HELPERS |= {"draws", "philox", "quantile", "rejection", "torch_arrays"}
 
 
 def _dotted(path):

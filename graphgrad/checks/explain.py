@@ -21,6 +21,7 @@ from ..differentiate.steps import leading_to, reads
 from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
+from ..ir.notebook import show_as_text
 from ..ir.region_tree import RegionTree
 from ..ir.residual import vantage
 from ..ir.tree import flatten
@@ -423,3 +424,6 @@ def _inner(graph: Graph, tree: RegionTree) -> dict[Region | None, list[Region]]:
     for region in (*marked_regions(graph), *named):
         inner.setdefault(tree.around(region), []).append(region)
     return inner
+
+
+show_as_text(Explanation)

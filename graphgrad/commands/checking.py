@@ -10,10 +10,6 @@ from ..checks.lint import lint
 from ..ir.node import Node, Region, Tensor
 from .target import TargetGraph, add_target, load
 
-CHECK = "check every rule in the graph against what it declares to be"
-LINT = "say what in the graph looks like a mistake about gradients"
-EXPLAIN = "say which rule answers on each path from outputs to inputs"
-
 
 def check_arguments(parser: ArgumentParser) -> None:
     """TARGET, seed, order."""

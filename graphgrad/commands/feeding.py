@@ -14,7 +14,8 @@ from ..ir.errors import GraphError
 from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.program import needed
-from .target import TargetError, TargetGraph
+from .errors import TargetError
+from .target import TargetGraph
 
 
 def feed_arguments(parser: ArgumentParser) -> None:

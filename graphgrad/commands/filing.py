@@ -16,8 +16,6 @@ from ..ir.types import type_of_array
 from ..ir.words import shortened, visible
 from .reading import shown_reading
 
-INFO = "say what a saved graph or a checkpoint holds"
-
 
 def info_arguments(parser: ArgumentParser) -> None:
     """FILE, and how much is checked."""

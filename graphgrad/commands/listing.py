@@ -12,17 +12,13 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..execute.loading import MissingBackendError, backends, load_backend
+from ..execute.loading import backends, load_backend
 from ..inspect.terminal import fitted, width_of
-from ..ir.errors import did_you_mean
+from ..ir.errors import MissingBackendError, did_you_mean
 from ..ir.op import op_types
 from ..ir.words import visible
 from ..regions.rules import registered_gradients
 from ..rules.entries import library
-
-OPS = "list the op types"
-RULES = "list the rules of the library, and those that are registered"
-DOCTOR = "say what is installed, which backend will be used, threads, BLAS"
 
 PACKAGES = {
     "numpy": "core",

@@ -16,8 +16,6 @@ from ..onnx.loading.survey import ModelSurvey, survey
 from ..onnx.loading.tensors import type_name
 from ..onnx.package import need_onnx
 
-ONNX = "say what is in a model of ONNX, and what of it cannot be loaded"
-
 
 def onnx_arguments(parser: ArgumentParser) -> None:
     """MODEL."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..ir.errors import FileError
 
-SUMMARY = "write a small project: a rule, its test, a training script"
-
 RULES = '''"""The rules of {name}: what stands for the gradient of a marked part."""
 
 import graphgrad as gg

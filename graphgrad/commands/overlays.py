@@ -15,8 +15,9 @@ from ..debug.running import values
 from ..inspect.overlay import Overlay
 from ..ir.errors import did_you_mean
 from ..ir.kinds import is_inexact
+from .errors import TargetError
 from .feeding import feeds_for
-from .target import TargetError, TargetGraph
+from .target import TargetGraph
 
 MEASURES: dict[str, Callable[[Any], float]] = {
     "largest": lambda a: float(np.max(np.abs(a))) if a.size else 0.0,

@@ -14,13 +14,10 @@ from ..inspect.html import write_html
 from ..inspect.passes import PassRecord
 from ..inspect.svg import FORMATS, write_picture
 from ..ir.program import needed
+from .errors import TargetError
 from .feeding import feed_arguments
 from .overlays import OVERLAY, overlay_of
-from .target import TargetError, TargetGraph, add_target, load
-
-DOT = "write the graph as DOT, or draw it as SVG, PNG or PDF"
-HTML = "write the graph as one offline page"
-DIFF = "say what differs between two graphs; exit code 1 where something does"
+from .target import TargetGraph, add_target, load
 
 
 def _whole_argument(parser: ArgumentParser) -> None:

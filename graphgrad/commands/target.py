@@ -16,24 +16,19 @@ from ..files.loading import GraphFile
 from ..files.loading import load as load_file
 from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
+from ..ir.lazy import LazyModule
 from ..ir.node import Tensor
 from ..ir.tree import flatten
-from ..onnx.loading.load import load as load_onnx
+from .errors import TargetError, UserCodeError
 from .reading import shown_reading
+
+_onnx = LazyModule("graphgrad.onnx")
 
 HELP = (
     "module:function or path/to/file.py:function; the function takes no arguments and returns a "
     "graph, tensors (any nesting), or a compiled function. Or a file that gg.save wrote, with "
     ":function for one of those it holds; or a model of ONNX, FILE.onnx"
 )
-
-
-class TargetError(GraphGradError, LookupError):
-    """What a command was given leads to no graph."""
-
-
-class UserCodeError(Exception):
-    """The user's module or function raised; what it raised is the cause."""
 
 
 class TargetGraph(NamedTuple):
@@ -89,7 +84,7 @@ def _saved(name: str) -> TargetGraph | None:
 def _of_onnx(name: str) -> TargetGraph:
     if not Path(name).is_file():
         raise TargetError(f"there is no file {name!r}")
-    model = load_onnx(name)
+    model = _onnx.load(name)
     return TargetGraph(model.graph, list(dict.fromkeys(model.outputs.values())), name)
 
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..tf1 import install
-from .target import TargetError, UserCodeError
+from .errors import TargetError, UserCodeError
 
 
 def run(options: Namespace) -> int:

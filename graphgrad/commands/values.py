@@ -12,8 +12,6 @@ from ..ir.words import visible
 from .feeding import feed_arguments, feeds_for
 from .target import add_target, load
 
-SUMMARY = "compute the outputs, for arrays given by name"
-
 
 def arguments(parser: ArgumentParser) -> None:
     """TARGET, feeds and how to run."""

@@ -11,11 +11,11 @@ from inspect import signature
 from typing import Any
 from warnings import warn
 
-from ..ir.errors import GraphGradError, did_you_mean
+from ..ir.errors import MissingBackendError, UnknownBackendError, did_you_mean
 from ..ir.lazy import lazy_module
 from .backend import Backend, as_backend
 
-__all__ = ["MissingBackendError", "UnknownBackendError", "backends", "load_backend"]
+__all__ = ["backends", "load_backend"]
 
 GROUP = "graphgrad.backends"
 CHOICE = "GRAPHGRAD_BACKEND"
@@ -29,14 +29,6 @@ def _own(name: str) -> Any:
 
 BUILT_IN: dict[str, Callable[[], Any]] = {n: partial(_own, n) for n in ("numpy", "llvm", "jax")}
 EXTRAS = {"llvm": "fast", "jax": "jax"}
-
-
-class UnknownBackendError(GraphGradError, LookupError):
-    """No backend of that name is installed."""
-
-
-class MissingBackendError(GraphGradError, ImportError):
-    """A backend whose package is not installed."""
 
 
 def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:

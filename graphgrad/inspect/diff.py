@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..ir.node import Node
+from ..ir.notebook import show_as_graph
 from ..ir.residual import Residual
 from .matching import mark_twins, matched, reads_of
 from .subject import Subject, subject_of
@@ -181,3 +182,6 @@ def _mark(node: Node) -> str:
     if node.stamp is not None:
         names.append(f"stamp {getattr(node.stamp, 'name', node.stamp)!r}")
     return ", ".join(names)
+
+
+show_as_graph(Difference)

@@ -7,16 +7,13 @@ too large, or cannot be laid out in time, is shown as text.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
-from ..ir.graph import Graph
-from ..ir.node import Node, Region, Tensor
-from ..ir.program import Program
-from .diff import Difference
+from ..ir.notebook import Kinds
 from .escape import for_html, shortened, visible
 from .subject import subject_of
-from .summary import Summary, summary
+from .summary import summary
 from .svg import can_render, render
 from .text import graph_text
 
@@ -50,7 +47,7 @@ def picture(shown: Any) -> bytes | None:
     return svg if len(svg) <= SIZE_LIMIT else None
 
 
-def to_html(shown: Any) -> str:
+def graph_html(shown: Any) -> str:
     """A piece of HTML: the picture, if there is one, and the listing behind it."""
     return _html(shown, picture(shown))
 
@@ -92,62 +89,44 @@ def _text_of(shown: Any, make: Callable[[Any], object]) -> str:
         return f"cannot be shown: {type(error).__name__}: {error}"
 
 
-Kinds = Container[str] | None
+def graph_svg(shown: Any) -> str | None:
+    """The picture as text, if there is one."""
+    drawn = picture(shown)
+    return None if drawn is None else drawn.decode("utf-8", "replace")
 
 
-def _wanted(texts: dict[str, str], include: Kinds, exclude: Kinds) -> dict[str, str]:
+def graph_bundle(shown: Any, include: Kinds, exclude: Kinds) -> dict[str, str]:
+    """What a notebook takes, by media type."""
+    drawn = picture(shown)  # once for all of them
+    bundle = {"text/plain": _short(shown), "text/html": _html(shown, drawn)}
+    if drawn is not None:
+        bundle["image/svg+xml"] = drawn.decode("utf-8", "replace")
+    return _wanted(bundle, include, exclude)
+
+
+def plain_text(shown: Any) -> str:
+    """What is printed, in characters that can be shown."""
+    try:
+        rows = shortened(str(shown), TEXT_LIMIT).split("\n")
+    except Exception:
+        rows = [_short(shown)]
+    return "\n".join(map(visible, rows))
+
+
+def text_html(shown: Any) -> str:
+    """The same as a piece of HTML."""
+    return f'<pre style="{_PRE}">{for_html(plain_text(shown), TEXT_LIMIT)}</pre>'
+
+
+def text_bundle(shown: Any, include: Kinds, exclude: Kinds) -> dict[str, str]:
+    """What a notebook takes, by media type."""
+    bundle = {"text/plain": plain_text(shown), "text/html": text_html(shown)}
+    return _wanted(bundle, include, exclude)
+
+
+def _wanted(bundle: dict[str, str], include: Kinds, exclude: Kinds) -> dict[str, str]:
     return {
         kind: text
-        for kind, text in texts.items()
+        for kind, text in bundle.items()
         if (include is None or kind in include) and (exclude is None or kind not in exclude)
     }
-
-
-def show_as_graph(cls: type) -> None:
-    """Give a class whose objects subject_of knows the methods that notebooks look for."""
-
-    def html(self: Any) -> str:
-        return to_html(self)
-
-    def svg(self: Any) -> str | None:
-        rendered = picture(self)
-        return None if rendered is None else rendered.decode("utf-8", "replace")
-
-    def bundle(self: Any, include: Kinds = None, exclude: Kinds = None) -> dict[str, str]:
-        drawn = picture(self)  # once for all of them
-        rendered = {"text/plain": _short(self), "text/html": _html(self, drawn)}
-        if drawn is not None:
-            rendered["image/svg+xml"] = drawn.decode("utf-8", "replace")
-        return _wanted(rendered, include, exclude)
-
-    _put(cls, _repr_html_=html, _repr_svg_=svg, _repr_mimebundle_=bundle)
-
-
-def show_as_text(cls: type) -> None:
-    """The same for a class whose objects are best shown as they are printed."""
-
-    def text(self: Any) -> str:
-        try:
-            rows = shortened(str(self), TEXT_LIMIT).split("\n")
-        except Exception:
-            rows = [_short(self)]
-        return "\n".join(map(visible, rows))
-
-    def html(self: Any) -> str:
-        return f'<pre style="{_PRE}">{for_html(text(self), TEXT_LIMIT)}</pre>'
-
-    def bundle(self: Any, include: Kinds = None, exclude: Kinds = None) -> dict[str, str]:
-        texts = {"text/plain": text(self), "text/html": html(self)}
-        return _wanted(texts, include, exclude)
-
-    _put(cls, _repr_html_=html, _repr_mimebundle_=bundle)
-
-
-def _put(cls: Any, **methods: Callable[..., Any]) -> None:
-    for name, method in methods.items():
-        setattr(cls, name, method)
-
-
-for _cls in (Graph, Tensor, Node, Region, Program, Difference):
-    show_as_graph(_cls)
-show_as_text(Summary)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.node import Node, Region, RuleCall
+from ..ir.notebook import show_as_text
 from ..ir.types import Dim, TensorType
 from .columns import column_title
 from .escape import shortened, visible
@@ -204,3 +205,6 @@ def _row(name: str, count: Count) -> tuple[str, str, str, str, str]:
         f"{count.parameters:,}",
         *cost,
     )
+
+
+show_as_text(Summary)

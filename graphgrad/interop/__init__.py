@@ -1,9 +1,8 @@
 """Graphs beside JAX and PyTorch: their functions as ops, and compiled functions as theirs."""
 
+from ..ops.foreign import from_jax, from_torch
 from .jax_functions import to_jax
-from .jax_ops import from_jax
 from .stablehlo import StableHlo, load_stablehlo
-from .torch_call import from_torch
 from .torch_functions import to_torch
 
 __all__ = ["StableHlo", "from_jax", "from_torch", "load_stablehlo", "to_jax", "to_torch"]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledFunction, packer
-from ..execute.loading import MissingBackendError
 from ..execute.run.feeds import MANY, Feeds
 from ..functions import Function
-from ..ir.errors import StateError
+from ..ir.errors import MissingBackendError, StateError
 from ..ir.tree import flatten, unflatten
 from ..ir.types import tensor_type
 from ..lower.specialise import specialise

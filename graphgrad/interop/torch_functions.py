@@ -8,7 +8,7 @@ from ..compiled import CompiledFunction
 from ..functions import Function
 from ..ir.lazy import lazy_module
 from ..ops.base import whole
-from .torch_arrays import need_torch
+from ..ops.foreign.torch_arrays import need_torch
 
 __all__ = ["to_torch"]
 

@@ -16,7 +16,7 @@ from ..ir.kinds import can_cast
 from ..ir.node import Tensor
 from ..ir.tree import tree_map
 from ..ir.types import compatible, tensor_type
-from .torch_arrays import check_tensor, dtype_of, tensor_of, torch_dtype
+from ..ops.foreign.torch_arrays import check_tensor, dtype_of, tensor_of, torch_dtype
 from .torch_orders import TorchOrder
 
 __all__ = ["GraphModule"]

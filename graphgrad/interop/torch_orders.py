@@ -19,9 +19,9 @@ from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ir.program import Program
 from ..ir.state import RUN
+from ..ops.foreign.torch_arrays import array_of, dense, tensor_of
 from ..ops.sources import placeholder
 from .orders import Order, first_order
-from .torch_arrays import array_of, dense, tensor_of
 
 __all__ = ["TorchOrder"]
 

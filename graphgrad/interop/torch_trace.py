@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ..ir.types import Dim, TensorType, tensor_type
-from .torch_arrays import torch, torch_dtype
+from ..ops.foreign.torch_arrays import torch, torch_dtype
 
 __all__ = ["Seen", "Watch", "fakes", "lengths_for", "seen_types", "watched"]
 

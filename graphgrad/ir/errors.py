@@ -1,8 +1,8 @@
 """The errors graphgrad raises: each is a GraphGradError and the builtin that fits."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
+from .lazy import LazyModule
 from .words import visible_lines
 
 __all__ = [
@@ -16,14 +16,18 @@ __all__ = [
     "GraphError",
     "GraphFormatError",
     "GraphGradError",
+    "MissingBackendError",
     "PerformanceWarning",
     "RegionError",
     "ScopeError",
     "ShapeError",
     "StateError",
     "SymbolicError",
+    "UnknownBackendError",
     "UnknownGradientError",
 ]
+
+_difflib = LazyModule("difflib")
 
 
 class GraphGradError(Exception):
@@ -102,6 +106,14 @@ class ExecutionError(GraphGradError, RuntimeError):
     """A kernel broke its promise at run time."""
 
 
+class UnknownBackendError(GraphGradError, LookupError):
+    """No backend of that name is installed."""
+
+
+class MissingBackendError(GraphGradError, ImportError):
+    """A backend whose package is not installed."""
+
+
 class PerformanceWarning(UserWarning):
     """Something is right, but slower than it might be."""
 
@@ -109,7 +121,8 @@ class PerformanceWarning(UserWarning):
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """A sentence with the nearest known name, or `otherwise`."""
     known = list(known)
-    near = [k for k in known if k.lower() == name.lower()] or get_close_matches(name, known, n=1)
+    near = [k for k in known if k.lower() == name.lower()]
+    near = near or _difflib.get_close_matches(name, known, n=1)
     return f"Did you mean {near[0]!r}?" if near else otherwise
 
 

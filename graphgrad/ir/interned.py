@@ -21,13 +21,15 @@ class Interned(Generic[V]):
 
     def __init__(self, most: int) -> None:
         self._latest: dict[Any, V] = {}
-        self._alive: WeakValueDictionary[Any, V] = WeakValueDictionary()
+        self._alive: WeakValueDictionary[Any, V] | None = None  # there are many, most of them empty
         self._most = most
         self.get = self._latest.get
 
     def add(self, key: Any, make: Callable[[], V]) -> V:
         """The object of a key, which is made where there is none."""
         with _adding:
+            if self._alive is None:
+                self._alive = WeakValueDictionary()
             interned = self._alive.get(key)
             if interned is None:
                 interned = self._alive[key] = make()
@@ -37,4 +39,4 @@ class Interned(Generic[V]):
         return interned
 
     def __len__(self) -> int:
-        return len(self._alive)
+        return 0 if self._alive is None else len(self._alive)

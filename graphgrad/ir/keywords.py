@@ -61,7 +61,7 @@ CALLED = "'Tensor' object is not callable"
 NO_CALL = "A tensor is no function: t.T, t.shape and t.ndim are written without brackets."
 
 PACKAGE = __name__.partition(".")[0]
-_SAID = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+_SAID = r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'"
 
 
 def note_keyword(error: object = None, trace: TracebackType | None = None) -> None:
@@ -71,7 +71,7 @@ def note_keyword(error: object = None, trace: TracebackType | None = None) -> No
     note = ""
     if str(error) == CALLED:
         note = NO_CALL
-    elif said := _SAID.match(str(error)):
+    elif said := re.match(_SAID, str(error)):
         name, keyword = said.groups()
         while trace.tb_next is not None:
             trace = trace.tb_next

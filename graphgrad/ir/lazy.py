@@ -19,6 +19,23 @@ class LazyModule:
         return member
 
 
+class LazyMethod:
+    """Stands for a method of a class, until the module that puts it in place is imported.
+
+    That is when the method is first asked for.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        import_module(self._module)
+        return getattr(owner if instance is None else instance, self._name)
+
+
 def lazy_module(name: str) -> Any:
     """What stands for the module of that name; None if its top package is not installed.
 

@@ -19,7 +19,8 @@ from .errors import (
     counted,
     did_you_mean,
 )
-from .lazy import lazy_module
+from .lazy import LazyMethod, lazy_module
+from .notebook import show_as_graph
 from .op import OP_TYPES, Op
 from .position import Position, show
 from .state import State
@@ -531,9 +532,9 @@ class Graph:
         The name of an op type gets two underscores: with one it would be that of an unnamed node.
         """
         full = base = scope + name
-        line = "__" if name.rpartition("/")[2] in OP_TYPES else "_"
         while self._named.setdefault(full, node) is not node:
             self._suffix[base] = self._suffix.get(base, 0) + 1
+            line = "__" if name.rpartition("/")[2] in OP_TYPES else "_"
             full = f"{base}{line}{self._suffix[base]}"
         return full
 
@@ -660,7 +661,7 @@ class Graph:
             return ""
         return f" begun at {self.nodes[0].where}"
 
-    if TYPE_CHECKING:  # put in place by what knows more
+    if TYPE_CHECKING:  # put in place by what knows more, at import or when first asked for
 
         def as_default(self) -> AbstractContextManager[Graph]: ...
         def __enter__(self) -> Graph: ...
@@ -687,12 +688,19 @@ class Graph:
             self, op_type_map: dict[str, Any], *, allow_empty: bool = False
         ) -> Any: ...
 
+    else:
+        copy = LazyMethod("graphgrad.differentiate.travel.transplant")
+        __copy__ = LazyMethod("graphgrad.differentiate.travel.transplant")
+        __deepcopy__ = LazyMethod("graphgrad.differentiate.travel.transplant")
+        __reduce__ = LazyMethod("graphgrad.differentiate.travel.pickles")
+        subgraph = LazyMethod("graphgrad.differentiate.travel.importing")
+
 
 def check_given_name(name: str) -> None:
     """GraphError for what is not, or may not be, the name that a user gives a node."""
     _check_name(name)
     base, _, number = name.rpartition("/")[2].rpartition("_")
-    if base in OP_TYPES and number.isdecimal():
+    if number.isdecimal() and base in OP_TYPES:
         raise GraphError(
             f"the name {name!r} is reserved: op type and number is how unnamed nodes are called. "
             "Choose another."
@@ -781,3 +789,7 @@ def _tensor_of(node: Node, index: int) -> Tensor:
 
 def _region_of(graph: Graph, index: int) -> Region:
     return graph.regions[index]
+
+
+for _cls in (Graph, Node, Region, Tensor):
+    show_as_graph(_cls)

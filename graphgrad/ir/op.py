@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, dataclass_transform
 from weakref import WeakValueDictionary
@@ -19,7 +20,69 @@ Types = tuple[TensorType, ...]
 Gradients = Sequence[Any]
 Samples = Iterator[tuple["Op", list[Array]]]
 
-OP_TYPES: dict[str, type[Op]] = {}
+
+class OpTypes(dict[str, type["Op"]]):
+    """Op types by name.
+
+    Those of graphgrad are imported as they are used. Where a name is not among them, or all are
+    asked for, the rest is imported first. Names that begin with a small letter are users' own.
+    """
+
+    def here(self, name: str) -> type[Op] | None:
+        """The op type of a name, if it was imported."""
+        return super().get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._follows(name)
+
+    def __missing__(self, name: str) -> type[Op]:
+        if self._follows(name):
+            return self[name]
+        raise KeyError(name)
+
+    def _follows(self, name: object) -> bool:
+        """Whether it is that of an op type once all are imported."""
+        if isinstance(name, str) and name[:1].isupper():
+            _import_all()
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> type[Op] | Any:
+        """The op type of a name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __iter__(self) -> Iterator[str]:
+        _import_all()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        _import_all()
+        return super().__len__()
+
+    def keys(self) -> Any:
+        """All names."""
+        _import_all()
+        return super().keys()
+
+    def values(self) -> Any:
+        """All op types."""
+        _import_all()
+        return super().values()
+
+    def items(self) -> Any:
+        """All names, each with its op type."""
+        _import_all()
+        return super().items()
+
+
+def _import_all() -> None:
+    import_module("graphgrad.vocabulary")
+
+
+OP_TYPES = OpTypes()
+OWN = __name__.partition(".")[0] + "."
 MADE = 1024  # ops of a class that are kept when nobody holds them
 OF_KERNEL = frozenset(
     (
@@ -147,7 +210,7 @@ class Op:
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     _made: ClassVar[Interned[Op]] = Interned(0)
-    _mortal: ClassVar[WeakValueDictionary[int, Op]] = WeakValueDictionary()
+    _mortal: ClassVar[WeakValueDictionary[Any, Op]] = WeakValueDictionary()
     _lasting: ClassVar[bool] = False
     _defaults: ClassVar[dict[str, Any]] = {}
     _interned: ClassVar[bool] = True
@@ -157,9 +220,9 @@ class Op:
         own = [n for n, a in get_annotations(cls).items() if "ClassVar" not in str(a)]
         cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
-        cls._made, cls._mortal = Interned(MADE), WeakValueDictionary()
+        cls._made = Interned(MADE)
         cls._interned = interned
-        if hidden := [n for n in own if hasattr(Op, n) or n in get_annotations(Op)]:
+        if hidden := [n for n in own if n in _RESERVED]:
             raise TypeError(
                 f"{cls.__name__} has attributes named as methods or facts of every op: {hidden}. "
                 "A fact is said without an annotation; an attribute needs another name."
@@ -169,7 +232,8 @@ class Op:
                 setattr(cls, name, getattr(Op, name))
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
-            home = OP_TYPES.get(cls.type, cls).__module__
+            known = OP_TYPES.here if cls.__module__.startswith(OWN) else OP_TYPES.get
+            home = (known(cls.type) or cls).__module__
             if home != cls.__module__:
                 raise ValueError(
                     f"there are two op types named {cls.type!r}, in {home} and {cls.__module__}; "
@@ -198,8 +262,9 @@ class Op:
         return cls._new(values)
 
     @classmethod
-    def _made_to_die(cls, values: tuple[Any, ...], key: int) -> Op:
+    def _made_to_die(cls, values: tuple[Any, ...], hashed: int) -> Op:
         """The op with attributes that may hold it in turn: of them, only a hash is remembered."""
+        key = cls, hashed
         cached = cls._mortal.get(key)
         if cached is not None:
             others = tuple(cached.attrs.values())
@@ -372,6 +437,10 @@ class Op:
     def samples(cls, rng: np.random.Generator) -> Samples:
         """Ops of this type with arrays to apply them to; the laws are tested on these."""
         return iter(())
+
+
+_RESERVED = frozenset((*dir(Op), *dir(type), *get_annotations(Op)))
+"""The names of methods and facts of every op, which are no attributes of one."""
 
 
 def _behind(axes: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .build import check_op_of_tensors, without_graph
 from .node import Node, Tensor
+from .notebook import show_as_graph
 from .op import Op
 
 _new = Node.__new__
@@ -232,3 +233,6 @@ def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
         raise
     new.outputs = tuple([Tensor(new, i, t) for i, t in enumerate(types)])
     return new
+
+
+show_as_graph(Program)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
@@ -32,6 +31,9 @@ from ..ir.types import (
     tensor_type,
     type_of_array,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "DEFAULT",

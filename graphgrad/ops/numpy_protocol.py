@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..ir.errors import DTypeError, SymbolicError
 from ..ir.kinds import can_cast
+from ..ir.lazy import LazyModule
 from ..ir.node import Tensor
 from ..ir.types import lengths
 from .base import as_dtype, as_tensor, cast, kind_of
@@ -20,6 +20,8 @@ from .older_numpy import numpy_signature
 from .ufunc_methods import accumulate_with, outer_of, reduce_with, reduceat_with
 
 __all__: list[str] = []
+
+_difflib = LazyModule("difflib")
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -100,27 +102,18 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 """Method -> the arguments it takes."""
 
 
-def _dispatched() -> dict[Any, str]:
-    """Every function of NumPy that asks its arguments for __array_function__ -> its dotted name."""
-    kind, functions = type(np.sum), {}
+@cache
+def functions() -> dict[Callable[..., Any], str]:
+    """NumPy function -> name of the graphgrad function that stands for it, where there is one.
+
+    All functions of NumPy that ask their arguments for __array_function__.
+    """
+    kind, names = type(np.sum), {}
     for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
         for name, fn in vars(module).items():
-            if isinstance(fn, kind) and name[0] != "_" and fn not in functions:
-                functions[fn] = prefix + fn.__name__
-    return functions
-
-
-FUNCTIONS: dict[Callable[..., Any], str] = {
-    **_dispatched(),
-    **_by_name(
-        "",
-        {
-            "fix": "trunc",
-            "select": "where_first",
-        },
-    ),
-}
-"""NumPy function -> name of the graphgrad function that stands for it, where graphgrad has it."""
+            if isinstance(fn, kind) and name[0] != "_" and fn not in names:
+                names[fn] = prefix + fn.__name__
+    return {**names, **_by_name("", {"fix": "trunc", "select": "where_first"})}
 
 
 def _real_if_close(a: Tensor, tol: float = 100) -> Tensor:
@@ -286,7 +279,7 @@ def array_function(
     if func in ANSWERS:
         return ANSWERS[func](*args, **kwargs)
     places = func is np.where and len(args) == 1
-    name = "nonzero" if places else FUNCTIONS.get(func)
+    name = "nonzero" if places else functions().get(func)
     target = _ours(name)
     if target is None or name in INSTEAD:
         raise _unsupported(func, (self,))
@@ -446,7 +439,7 @@ def _nearest(name: str) -> str:
         return f"Write gg.special.{name}."
     face = vars(sys.modules["graphgrad"])
     known = [n for n, fn in face.items() if callable(fn) and n.islower() and n[0] != "_"]
-    near = get_close_matches(name, known, n=1, cutoff=0.7)
+    near = _difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     sentence = f"The nearest name in graphgrad is gg.{near[0]}. " if near else ""
     return f"{sentence}gg.evaluate(t, feeds) gives a value to apply it to."
 

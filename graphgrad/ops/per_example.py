@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import ClassVar
 
 from ..ir.errors import ShapeError
+from ..ir.lazy import LazyMethod
 from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
 from .onnx_loops import scanned
@@ -69,6 +71,8 @@ class PerExample(Op):
             return self._empty(xp, arrays)
         columns = tuple(xp.stack(column) for column in zip(*rows, strict=True))
         return columns[0] if len(columns) == 1 else columns
+
+    vjp: ClassVar[Any] = LazyMethod("graphgrad.differentiate.vmap.vmap")
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
         """A loop that carries nothing."""

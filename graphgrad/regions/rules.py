@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -106,6 +107,14 @@ _own: dict[str, Rule] = {}
 _library: dict[str, Callable[..., Any]] = {}
 _lock = lock_of_module()
 
+OWN = "gg.rules."
+"""What the names of graphgrad's own rules begin with."""
+
+
+def _import_library() -> None:
+    """Import `gg.rules`, which offers its functions here and names its own rules."""
+    import_module("graphgrad.rules")
+
 
 def offer(make: Callable[..., Any]) -> None:
     """Know a function of `gg.rules`, for who gives its name, or itself, where a rule is wanted."""
@@ -116,15 +125,22 @@ def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
     """Name a rule that graphgrad puts itself, and that nobody can register.
 
     It knows nothing but its site, so the name goes wherever that is carried: into copies, files and
-    batches.
+    batches. There it may come before `gg.rules` is imported.
     """
     _own[name] = Rule(fn, name, **declared)
     return name
 
 
+def _own_of(name: str) -> Rule | None:
+    """The rule of this name that graphgrad puts itself."""
+    if name.startswith(OWN):
+        _import_library()
+    return _own.get(name)
+
+
 def is_own(rule: Any) -> bool:
     """Whether it is the name of such a rule."""
-    return isinstance(rule, str) and rule in _own
+    return isinstance(rule, str) and _own_of(rule) is not None
 
 
 def register_gradient(
@@ -199,7 +215,7 @@ def _check_made(fn: Any) -> None:
 
 
 def _check_not_taken(name: str, at: Position | None) -> None:
-    if name in OP_TYPES or name in _own:
+    if name in OP_TYPES or is_own(name):
         what = (
             "an op type, whose own gradient" if name in OP_TYPES else "a part of graphgrad, which"
         )
@@ -404,7 +420,7 @@ def find_rule(name: str, who: Who = None) -> Rule:
     temporary = _temporary.get().get(name)
     if temporary is not None:
         return temporary.found()
-    rule = _rules.get(name) or _own.get(name)
+    rule = _rules.get(name) or _own_of(name)
     if rule is not None:
         return rule
     if name in OP_TYPES:
@@ -421,6 +437,7 @@ def unknown(name: str, who: Who) -> UnknownGradientError:
         "Use @register_gradient to add it; where that comes later, late=True at the scope waits "
         "for it.",
     )
+    _import_library()
     if name in _library:
         hint = f"Did you mean gg.rules.{name}()? What the library makes is given without a name."
     return UnknownGradientError(

@@ -7,13 +7,11 @@ from graphgrad.compiled import compile
 from graphgrad.execute import loading as module
 from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.loading import (
-    MissingBackendError,
-    UnknownBackendError,
     backends,
     load_backend,
 )
 from graphgrad.execute.numpy.backend import NumpyBackend
-from graphgrad.ir.errors import ExecutionError
+from graphgrad.ir.errors import ExecutionError, MissingBackendError, UnknownBackendError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.interop import torch_arrays
+from graphgrad.ops.foreign import torch_arrays
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings(

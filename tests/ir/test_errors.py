@@ -28,11 +28,13 @@ BUILTIN = {
     "FileError": ValueError,
     "GraphFormatError": ValueError,
     "GraphGradError": Exception,
+    "MissingBackendError": ImportError,
     "RegionError": ValueError,
     "ScopeError": RuntimeError,
     "ShapeError": ValueError,
     "StateError": ValueError,
     "SymbolicError": TypeError,
+    "UnknownBackendError": LookupError,
     "UnknownGradientError": LookupError,
 }
 

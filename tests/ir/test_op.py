@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir import op as module
 from graphgrad.ir.build import apply, build
 from graphgrad.ir.errors import DTypeError
-from graphgrad.ir.op import OP_TYPES, Op, lasting, op_types
+from graphgrad.ir.op import OP_TYPES, Op, OpTypes, lasting, op_types
 
 from .racing import race
 
@@ -196,7 +197,7 @@ def test_what_may_hold_an_op_is_held_by_the_op_alone(make):
     del op, value
     gc.collect()
     assert left() is None
-    assert not Scaled._mortal
+    assert not [key for key in Op._mortal if key[0] is Scaled]
 
 
 def test_an_op_that_its_attribute_holds_ends():
@@ -220,8 +221,8 @@ def test_equal_attributes_of_another_kind_or_hash_make_ops_of_their_own():
 
 def hash_of(op):
     """What is remembered of an op."""
-    (found,) = (key for key, other in Scaled._mortal.items() if other is op)
-    return found
+    ((_, hashed),) = (key for key, other in Op._mortal.items() if other is op)
+    return hashed
 
 
 def test_ops_that_are_not_interned_do_not_last():
@@ -326,3 +327,28 @@ def test_an_op_infers_once_for_each_kind_of_inputs():
             node = build(Watched(), inputs)
             assert node.outputs[0].type is inputs[0].type
     assert len(asked) == 5
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *(list, dict, len, lambda types: {**types}, lambda types: [*types.keys()]),
+        *(lambda types: [*types.values()], lambda types: [*types.items()]),
+        *(lambda types: "Tanh" in types, lambda types: types["Tanh"]),
+        *(lambda types: types.get("Tanh"), lambda types: types.get("Nothing")),
+    ],
+)
+def test_all_op_types_are_imported_where_that_matters(ask, monkeypatch):
+    types, cls = OpTypes(), OP_TYPES["Tanh"]
+    monkeypatch.setattr(module, "_import_all", lambda: types.setdefault("Tanh", cls))
+    assert ask(types) in (cls, True, None, 1, ["Tanh"], [cls], [("Tanh", cls)], {"Tanh": cls})
+    assert types.here("Tanh") is cls
+
+
+def test_names_of_users_and_what_is_imported_bring_no_more(monkeypatch):
+    types = OpTypes(own=Op, Tanh=OP_TYPES["Tanh"])
+    monkeypatch.setattr(module, "_import_all", lambda: pytest.fail("imports all"))
+    assert "own" in types
+    assert types["Tanh"] is types.get("Tanh") is OP_TYPES["Tanh"]
+    assert "clip" not in types
+    assert types.get("clip") is None

@@ -20,9 +20,9 @@ from graphgrad.ops import random
 from graphgrad.ops.base import constant
 from graphgrad.ops.indexing import take
 from graphgrad.ops.random.draws import _order
-from graphgrad.ops.random.quantile import NormalPoint, NormalQuantile
 from graphgrad.ops.random.rejection import LogGammaSlope
 from graphgrad.ops.sources import placeholder
+from graphgrad.ops.special.quantile import NormalPoint, NormalQuantile
 
 DRAWS = [
     lambda shape, seed: random.uniform(shape, seed=seed),

@@ -58,4 +58,4 @@ def _branch(
     return {i: dx for i, dx in zip(at, dxs, strict=True) if dx is not None}
 
 
-Cond.vjp = cond_vjp  # type: ignore[method-assign, assignment]
+Cond.vjp = cond_vjp

@@ -298,5 +298,5 @@ def _reads(region: Region) -> list[Tensor]:
     return [*boundary.inputs, *boundary.reads]
 
 
-Scan.vjp = scan_vjp  # type: ignore[method-assign, assignment]
-While.vjp = while_vjp  # type: ignore[method-assign, assignment]
+Scan.vjp = scan_vjp
+While.vjp = while_vjp

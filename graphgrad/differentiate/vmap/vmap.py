@@ -176,4 +176,4 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
     ]
 
 
-PerExample.vjp = per_example_vjp  # type: ignore[method-assign, assignment]
+PerExample.vjp = per_example_vjp

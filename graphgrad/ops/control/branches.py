@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
+from typing import ClassVar
 
 from ...ir.build import adopted
 from ...ir.errors import ShapeError
 from ...ir.graph import current
+from ...ir.lazy import LazyMethod
 from ...ir.position import caller, show
 from ...ir.program import Program
 from ...ir.tree import flatten, paths, unflatten
@@ -75,6 +77,8 @@ class Cond(Op, interned=False):
         branch = 0 if pred else 1
         outputs = bodies[branch](*[rest[i] for i in self.reads[branch]])
         return outputs[0] if len(outputs) == 1 else outputs
+
+    vjp: ClassVar[Any] = LazyMethod("graphgrad.differentiate.control.choice")
 
     def to_onnx(self, to: Any, pred: Any, *xs: Any) -> Any:
         """An If: its branches read the values around it."""

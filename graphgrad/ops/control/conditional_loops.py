@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...ir.errors import ExecutionError
+from ...ir.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
@@ -93,6 +94,8 @@ class While(Op, interned=False):
         for i, rows in zip(self.history, kept, strict=True):
             rows.end(trips, carries[i])
         return (*carries, *[rows.array for rows in kept], np.array(trips))
+
+    vjp: ClassVar[Any] = LazyMethod("graphgrad.differentiate.control.loops")
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
         """A Loop, that counts its runs. One run too many is an index out of bounds."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...ir.errors import ExecutionError, ShapeError
+from ...ir.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, as_dtype, tensor_type
@@ -109,6 +110,8 @@ class Scan(Op, interned=False):
             carries = [np.array(x) for x in carries]
         made = (*carries, *(stack.array for stack in stacks))
         return made[0] if len(made) == 1 else made
+
+    vjp: ClassVar[Any] = LazyMethod("graphgrad.differentiate.control.loops")
 
     def to_onnx(self, to: Any, *xs: Any) -> Any:
         """A loop over no rows of its own goes over zeros."""

@@ -24,10 +24,10 @@ from ..demands import number
 from ..exponential import exp, log, log1p, sqrt
 from ..logic import bitwise_right_shift, greater, less, where
 from ..special.normal import ndtr
+from ..special.quantile import NormalPoint
 from ..trigonometry import tan
 from .draws import Draw, RandomBits, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
-from .quantile import NormalPoint
 
 __all__ = [
     "cauchy",

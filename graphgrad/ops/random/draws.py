@@ -27,8 +27,8 @@ from ..base import (
     np,
     tensor_type,
 )
+from ..special.quantile import BLOCK, NormalQuantile, quantile, quantile_in_blocks
 from .philox import HALF, fractions, halves, stream_of, wide_product, words, words_at
-from .quantile import BLOCK, NormalQuantile, quantile, quantile_in_blocks
 
 __all__ = ["Draw", "Rejecting", "lengths_of"]
 

@@ -23,8 +23,8 @@ from ..base import (
     tensor_type,
 )
 from ..special.gammas import digamma
+from ..special.quantile import quantile
 from .draws import Rejecting
-from .quantile import quantile
 
 __all__ = ["LogGammaSlope", "RandomBinomial", "RandomLogGamma", "RandomPoisson"]
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..random.quantile import quantile
+from .quantile import quantile
 
 __all__ = [
     "dawson",

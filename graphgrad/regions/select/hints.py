@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from ...ir.errors import RegionError, did_you_mean
 from ...ir.graph import Graph
+from ...ir.lazy import LazyModule
 from ...ir.op import OP_TYPES
 from ...ir.position import of_function, show
 from ..scopes import _takes_inputs
 from .targets import pool
+
+_difflib = LazyModule("difflib")
 
 
 def check_op_type(op_type: Any) -> None:
@@ -73,7 +75,7 @@ def scopes_near(name: str) -> Callable[[Graph], str]:
 def near(wanted: Sequence[str], there: set[str], lead: str) -> str:
     """A near miss, else a few of what there is."""
     for name in wanted:
-        close = get_close_matches(name, there, n=1)
+        close = _difflib.get_close_matches(name, there, n=1)
         if close:
             return f"Did you mean {close[0]!r}?"
     if not there:

@@ -12,20 +12,20 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..ir.build import build
-from ..ir.context import bodies_around
-from ..ir.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
-from ..ir.graph import Graph, GraphScope, current
-from ..ir.lazy import lazy_module
-from ..ir.node import Node, Tensor
-from ..ir.onnx import NoOnnxForm
-from ..ir.op import Gradients, Types
-from ..ir.tree import flatten, paths, unflatten
-from ..ir.types import Array, Dim, TensorType, compatible, tensor_type
-from ..ops.base import NO_GRAD, TensorLike, as_tensor, constant, wants
-from ..ops.python_function import PyFunction, promised_type
-from ..ops.random.keys import key_of
-from ..ops.sources import variable
+from ...ir.build import build
+from ...ir.context import bodies_around
+from ...ir.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
+from ...ir.graph import Graph, GraphScope, current
+from ...ir.lazy import lazy_module
+from ...ir.node import Node, Tensor
+from ...ir.onnx import NoOnnxForm
+from ...ir.op import Gradients, Types
+from ...ir.tree import flatten, paths, unflatten
+from ...ir.types import Array, Dim, TensorType, compatible, tensor_type
+from ..base import NO_GRAD, TensorLike, as_tensor, constant, wants
+from ..python_function import PyFunction, promised_type
+from ..random.keys import key_of
+from ..sources import variable
 from .torch_arrays import array_of, check_tensor, need_torch, tensor_of, torch, type_of
 
 __all__ = ["from_torch"]

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..execute.loading import MissingBackendError
-from ..ir.build import build
-from ..ir.errors import DTypeError, ExecutionError, GraphGradError, ShapeError
-from ..ir.lazy import lazy_module
-from ..ir.node import Node, Tensor
-from ..ir.onnx import NoOnnxForm
-from ..ir.op import Gradients, Op, Samples, Types
-from ..ir.position import of_function, show
-from ..ir.tree import flatten, tree_map
-from ..ir.types import Array, Dim, TensorType, merge_dims, tensor_type
-from ..ops.base import NO_GRAD, TensorLike, as_tensor
+from ...ir.build import build
+from ...ir.errors import DTypeError, ExecutionError, GraphGradError, MissingBackendError, ShapeError
+from ...ir.lazy import lazy_module
+from ...ir.node import Node, Tensor
+from ...ir.onnx import NoOnnxForm
+from ...ir.op import Gradients, Op, Samples, Types
+from ...ir.position import of_function, show
+from ...ir.tree import flatten, tree_map
+from ...ir.types import Array, Dim, TensorType, merge_dims, tensor_type
+from ..base import NO_GRAD, TensorLike, as_tensor
 
 __all__ = ["from_jax"]
 
