@@ -88,8 +88,8 @@ def modules():
 
 def offered(module):
     """The names of __all__, and those that it leaves to the builtins."""
-    shadowing = {n for n in vars(builtins) if not n.startswith("_")} & set(vars(module))
-    return set(module.__all__) | shadowing
+    names = {*vars(module), *getattr(module, "_HOMES", ())}
+    return set(module.__all__) | {n for n in vars(builtins) if n[0] != "_" and n in names}
 
 
 @pytest.mark.parametrize("name", MODULES)
