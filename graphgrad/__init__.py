@@ -13,7 +13,7 @@ import typing as _typing
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
-from .ir.errors import (
+from .base.errors import (
     DeviceError,
     DTypeError,
     DuplicateGradientError,
@@ -34,23 +34,42 @@ from .ir.errors import (
     UnknownBackendError,
     UnknownGradientError,
 )
-from .ir.first_tries import unknown_name as _unknown_name
+from .base.first_tries import unknown_name as _unknown_name
+from .base.kinds import DType as _DType
+from .base.kinds import bfloat16 as _bfloat16
+from .base.version import __version__ as __version__
 from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
-from .ir.kinds import DType as _DType
-from .ir.kinds import bfloat16 as _bfloat16
 from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program
 from .ir.state import State
 from .ir.variables import Variables
-from .ir.version import __version__ as __version__
-from .ops import methods as _methods
-from .ops.arithmetic import add, divide, multiply, negative, positive, subtract, true_divide
-from .ops.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice, put_along_axis
+from .ops.arrays.at import At, AtIndex, at, dynamic_slice, dynamic_update_slice, put_along_axis
+from .ops.arrays.nonzero import (
+    argwhere,
+    compress,
+    extract,
+    flatnonzero,
+    nonzero,
+    repeat,
+    trim_zeros,
+)
+from .ops.arrays.taking import take
 from .ops.base import DEFAULT, NO_GRAD, TensorLike, cast, constant
-from .ops.bounds import clip, fmax, fmin, maximum, minimum, nan_to_num
-from .ops.complex_parts import conj, conjugate, imag, real
-from .ops.creation import (
+from .ops.contract.einsum import einsum
+from .ops.contract.products import (
+    dot,
+    inner,
+    matmul,
+    matvec,
+    multi_dot,
+    outer,
+    tensordot,
+    vdot,
+    vecdot,
+    vecmat,
+)
+from .ops.create.creation import (
     arange,
     asarray,
     diag,
@@ -68,14 +87,7 @@ from .ops.creation import (
     zeros,
     zeros_like,
 )
-from .ops.cumulative import (
-    cumprod,
-    cumsum,
-    cumulative_logsumexp,
-    cumulative_prod,
-    cumulative_sum,
-)
-from .ops.diagonal import diagonal, trace
+from .ops.create.diagonal import diagonal, trace
 from .ops.dtypes import (
     FloatInfo,
     IntegerInfo,
@@ -109,8 +121,18 @@ from .ops.dtypes import (
 )
 from .ops.dtypes import __array_namespace_info__ as __array_namespace_info__
 from .ops.dtypes import bool as bool
-from .ops.einsum import einsum
-from .ops.exponential import (
+from .ops.elementwise.arithmetic import (
+    add,
+    divide,
+    multiply,
+    negative,
+    positive,
+    subtract,
+    true_divide,
+)
+from .ops.elementwise.bounds import clip, fmax, fmin, maximum, minimum, nan_to_num
+from .ops.elementwise.complex_parts import conj, conjugate, imag, real
+from .ops.elementwise.exponential import (
     cbrt,
     exp,
     exp2,
@@ -123,9 +145,7 @@ from .ops.exponential import (
     logaddexp2,
     sqrt,
 )
-from .ops.indexing import add_at, getitem, scatter_add
-from .ops.joining import concat, concatenate, split, stack, unstack
-from .ops.logic import (
+from .ops.elementwise.logic import (
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -148,27 +168,25 @@ from .ops.logic import (
     signbit,
     where,
 )
-from .ops.magnitudes import abs as abs
-from .ops.magnitudes import absolute, copysign, fabs, heaviside, hypot, sign
-from .ops.nonzero import argwhere, compress, extract, flatnonzero, nonzero, repeat, trim_zeros
-from .ops.padding import flip, roll, tile
-from .ops.powers import float_power, power, reciprocal, square
-from .ops.powers import pow as pow
-from .ops.products import (
-    dot,
-    inner,
-    matmul,
-    matvec,
-    multi_dot,
-    outer,
-    tensordot,
-    vdot,
-    vecdot,
-    vecmat,
+from .ops.elementwise.magnitudes import abs as abs
+from .ops.elementwise.magnitudes import absolute, copysign, fabs, heaviside, hypot, sign
+from .ops.elementwise.powers import float_power, power, reciprocal, square
+from .ops.elementwise.powers import pow as pow
+from .ops.elementwise.remainders import divmod as divmod
+from .ops.elementwise.remainders import floor_divide, fmod, mod, remainder
+from .ops.elementwise.rounding import ceil, floor, nextafter, rint, trunc
+from .ops.elementwise.rounding import round as round
+from .ops.protocols import methods as _methods
+from .ops.reduce.cumulative import (
+    cumprod,
+    cumsum,
+    cumulative_logsumexp,
+    cumulative_prod,
+    cumulative_sum,
 )
-from .ops.reductions import all as all
-from .ops.reductions import any as any
-from .ops.reductions import (
+from .ops.reduce.reductions import all as all
+from .ops.reduce.reductions import any as any
+from .ops.reduce.reductions import (
     argmax,
     argmin,
     count_nonzero,
@@ -178,14 +196,22 @@ from .ops.reductions import (
     std,
     var,
 )
-from .ops.reductions import max as max
-from .ops.reductions import min as min
-from .ops.reductions import sum as sum
-from .ops.remainders import divmod as divmod
-from .ops.remainders import floor_divide, fmod, mod, remainder
-from .ops.rounding import ceil, floor, nextafter, rint, trunc
-from .ops.rounding import round as round
-from .ops.shaping import (
+from .ops.reduce.reductions import max as max
+from .ops.reduce.reductions import min as min
+from .ops.reduce.reductions import sum as sum
+from .ops.reduce.sorting import (
+    argpartition,
+    argsort,
+    partition,
+    sort,
+    sort_complex,
+    take_along_axis,
+    topk,
+)
+from .ops.shape.indexing import add_at, getitem, scatter_add
+from .ops.shape.joining import concat, concatenate, split, stack, unstack
+from .ops.shape.padding import flip, roll, tile
+from .ops.shape.reshaping import (
     broadcast_arrays,
     broadcast_like,
     broadcast_to,
@@ -202,7 +228,6 @@ from .ops.shaping import (
     swapaxes,
     transpose,
 )
-from .ops.sorting import argpartition, argsort, partition, sort, sort_complex, take_along_axis, topk
 from .ops.sources import (
     assign,
     identity,
@@ -212,7 +237,6 @@ from .ops.sources import (
     variable,
     zero_gradient,
 )
-from .ops.taking import take
 from .regions import marks as _marks
 from .regions.contracts import Contract, scaled, surrogate_of
 from .regions.rules import (
@@ -269,36 +293,22 @@ if _typing.TYPE_CHECKING:
     from .files.weights import export_weights, import_weights
     from .functions import Function, function
     from .inspect.diff import Difference, graph_diff
-    from .inspect.dot import to_dot, write_dot
-    from .inspect.html import to_html, write_html
-    from .inspect.mermaid import to_mermaid
-    from .inspect.overlay import Overlay
     from .inspect.passes import PassRecord
-    from .inspect.profile import LoopTime, Profile, Share
+    from .inspect.scene.overlay import Overlay
+    from .inspect.scene.profile import LoopTime, Profile, Share
     from .inspect.summary import Summary, summary
-    from .inspect.svg import RenderError, to_pdf, to_png, to_svg, write_picture
-    from .inspect.tensorboard import TensorBoardError, write_tensorboard
-    from .inspect.text import graph_text, print_graph
-    from .ops.aliases import (
-        amax,
-        amin,
-        around,
-        array,
-        bitwise_not,
-        copy,
-        invert,
-        left_shift,
-        right_shift,
-    )
-    from .ops.angles import angle, deg2rad, degrees, rad2deg, radians
-    from .ops.bits import packbits, unpackbits
-    from .ops.borders import pad
-    from .ops.cases import apply_over_axes, choose, piecewise, where_first
-    from .ops.closeness import allclose, array_equal, array_equiv, isclose
-    from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
-    from .ops.control import map as map
-    from .ops.differences import diff
-    from .ops.grids import (
+    from .inspect.write.dot import to_dot, write_dot
+    from .inspect.write.html import to_html, write_html
+    from .inspect.write.mermaid import to_mermaid
+    from .inspect.write.svg import RenderError, to_pdf, to_png, to_svg, write_picture
+    from .inspect.write.tensorboard import TensorBoardError, write_tensorboard
+    from .inspect.write.text import graph_text, print_graph
+    from .ops.arrays.bits import packbits, unpackbits
+    from .ops.arrays.borders import pad
+    from .ops.arrays.cases import apply_over_axes, choose, piecewise, where_first
+    from .ops.arrays.closeness import allclose, array_equal, array_equiv, isclose
+    from .ops.arrays.differences import diff
+    from .ops.arrays.grids import (
         diag_indices,
         diag_indices_from,
         fromfunction,
@@ -316,9 +326,14 @@ if _typing.TYPE_CHECKING:
         unravel_index,
         vander,
     )
-    from .ops.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
-    from .ops.interpolation import digitize, interp
-    from .ops.nan import (
+    from .ops.arrays.histograms import (
+        bincount,
+        histogram,
+        histogram2d,
+        histogram_bin_edges,
+        histogramdd,
+    )
+    from .ops.arrays.nan import (
         nanargmax,
         nanargmin,
         nancumprod,
@@ -331,36 +346,9 @@ if _typing.TYPE_CHECKING:
         nansum,
         nanvar,
     )
-    from .ops.nn.classes import one_hot
-    from .ops.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
-    from .ops.polynomials import (
-        poly,
-        polyadd,
-        polyder,
-        polydiv,
-        polyfit,
-        polyint,
-        polymul,
-        polysub,
-        polyval,
-        roots,
-    )
-    from .ops.python_function import py_function, register_function
-    from .ops.queries import (
-        iscomplex,
-        iscomplexobj,
-        isneginf,
-        isposinf,
-        isreal,
-        isrealobj,
-        ndim,
-        shape,
-        size,
-    )
-    from .ops.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
-    from .ops.running_extrema import cummax, cummin
-    from .ops.searching import isin, lexsort, searchsorted
-    from .ops.sets import (
+    from .ops.arrays.rearranging import diagflat, fliplr, flipud, kron, rollaxis, rot90
+    from .ops.arrays.searching import isin, lexsort, searchsorted
+    from .ops.arrays.sets import (
         UniqueAllResult,
         UniqueCountsResult,
         UniqueInverseResult,
@@ -374,10 +362,7 @@ if _typing.TYPE_CHECKING:
         unique_inverse,
         unique_values,
     )
-    from .ops.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
-    from .ops.sinc import sinc
-    from .ops.special.bessel import i0
-    from .ops.stacking import (
+    from .ops.arrays.stacking import (
         append,
         array_split,
         atleast_1d,
@@ -396,7 +381,7 @@ if _typing.TYPE_CHECKING:
         vsplit,
         vstack,
     )
-    from .ops.statistics import (
+    from .ops.arrays.statistics import (
         average,
         corrcoef,
         cov,
@@ -408,7 +393,13 @@ if _typing.TYPE_CHECKING:
         ptp,
         quantile,
     )
-    from .ops.trigonometry import (
+    from .ops.contract.vectors import cross
+    from .ops.control import associative_scan, cond, fori_loop, scan, switch, while_loop
+    from .ops.control import map as map
+    from .ops.elementwise.angles import angle, deg2rad, degrees, rad2deg, radians
+    from .ops.elementwise.number_parts import bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing
+    from .ops.elementwise.sinc import sinc
+    from .ops.elementwise.trigonometry import (
         acos,
         acosh,
         arccos,
@@ -430,8 +421,47 @@ if _typing.TYPE_CHECKING:
         tan,
         tanh,
     )
-    from .ops.vectors import cross
-    from .ops.windows import bartlett, blackman, hamming, hanning, kaiser
+    from .ops.nn.classes import one_hot
+    from .ops.protocols.aliases import (
+        amax,
+        amin,
+        around,
+        array,
+        bitwise_not,
+        copy,
+        invert,
+        left_shift,
+        right_shift,
+    )
+    from .ops.protocols.queries import (
+        iscomplex,
+        iscomplexobj,
+        isneginf,
+        isposinf,
+        isreal,
+        isrealobj,
+        ndim,
+        shape,
+        size,
+    )
+    from .ops.python_function import py_function, register_function
+    from .ops.reduce.running_extrema import cummax, cummin
+    from .ops.signal.interpolation import digitize, interp
+    from .ops.signal.polynomials import (
+        poly,
+        polyadd,
+        polyder,
+        polydiv,
+        polyfit,
+        polyint,
+        polymul,
+        polysub,
+        polyval,
+        roots,
+    )
+    from .ops.signal.signal import convolve, correlate, ediff1d, gradient, trapezoid, unwrap
+    from .ops.signal.window_functions import bartlett, blackman, hamming, hanning, kaiser
+    from .ops.special.bessel import i0
     from .session import Session
 
 __array_api_version__ = "2024.12"
@@ -558,64 +588,70 @@ _FIRST_USE = {
     "files.weights": "export_weights import_weights",
     "functions": "Function function",
     "inspect.diff": "Difference graph_diff",
-    "inspect.dot": "to_dot write_dot",
-    "inspect.html": "to_html write_html",
-    "inspect.mermaid": "to_mermaid",
-    "inspect.overlay": "Overlay",
+    "inspect.write.dot": "to_dot write_dot",
+    "inspect.write.html": "to_html write_html",
+    "inspect.write.mermaid": "to_mermaid",
+    "inspect.scene.overlay": "Overlay",
     "inspect.passes": "PassRecord",
-    "inspect.profile": "LoopTime Profile Share",
+    "inspect.scene.profile": "LoopTime Profile Share",
     "inspect.summary": "Summary summary",
-    "inspect.svg": "RenderError to_pdf to_png to_svg write_picture",
-    "inspect.tensorboard": "TensorBoardError write_tensorboard",
-    "inspect.text": "graph_text print_graph",
-    "ops.aliases": "amax amin around array bitwise_not copy invert left_shift right_shift",
-    "ops.angles": "angle deg2rad degrees rad2deg radians",
-    "ops.bits": "packbits unpackbits",
-    "ops.borders": "pad",
-    "ops.cases": "apply_over_axes choose piecewise where_first",
-    "ops.closeness": "allclose array_equal array_equiv isclose",
+    "inspect.write.svg": "RenderError to_pdf to_png to_svg write_picture",
+    "inspect.write.tensorboard": "TensorBoardError write_tensorboard",
+    "inspect.write.text": "graph_text print_graph",
+    "ops.protocols.aliases": """
+        amax amin around array bitwise_not copy invert left_shift right_shift
+    """,
+    "ops.elementwise.angles": "angle deg2rad degrees rad2deg radians",
+    "ops.arrays.bits": "packbits unpackbits",
+    "ops.arrays.borders": "pad",
+    "ops.arrays.cases": "apply_over_axes choose piecewise where_first",
+    "ops.arrays.closeness": "allclose array_equal array_equiv isclose",
     "ops.control": "associative_scan cond fori_loop map scan switch while_loop",
-    "ops.differences": "diff",
-    "ops.grids": """
+    "ops.arrays.differences": "diff",
+    "ops.arrays.grids": """
         diag_indices diag_indices_from fromfunction geomspace indices ix_ logspace
         mask_indices ravel_multi_index tri tril_indices tril_indices_from triu_indices
         triu_indices_from unravel_index vander
     """,
-    "ops.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
-    "ops.interpolation": "digitize interp",
-    "ops.nan": """
+    "ops.arrays.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+    "ops.signal.interpolation": "digitize interp",
+    "ops.arrays.nan": """
         nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum
         nanvar
     """,
     "ops.nn.classes": "one_hot",
-    "ops.number_parts": "bitwise_count frexp gcd lcm ldexp modf spacing",
-    "ops.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "ops.elementwise.number_parts": "bitwise_count frexp gcd lcm ldexp modf spacing",
+    "ops.signal.polynomials": """
+        poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots
+    """,
     "ops.python_function": "py_function register_function",
-    "ops.queries": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj ndim shape size",
-    "ops.rearranging": "diagflat fliplr flipud kron rollaxis rot90",
-    "ops.running_extrema": "cummax cummin",
-    "ops.searching": "isin lexsort searchsorted",
-    "ops.sets": """
+    "ops.protocols.queries": """
+        iscomplex iscomplexobj isneginf isposinf isreal isrealobj ndim shape size
+    """,
+    "ops.arrays.rearranging": "diagflat fliplr flipud kron rollaxis rot90",
+    "ops.reduce.running_extrema": "cummax cummin",
+    "ops.arrays.searching": "isin lexsort searchsorted",
+    "ops.arrays.sets": """
         UniqueAllResult UniqueCountsResult UniqueInverseResult intersect1d setdiff1d setxor1d
         union1d unique unique_all unique_counts unique_inverse unique_values
     """,
-    "ops.signal": "convolve correlate ediff1d gradient trapezoid unwrap",
-    "ops.sinc": "sinc",
+    "ops.signal.signal": "convolve correlate ediff1d gradient trapezoid unwrap",
+    "ops.elementwise.sinc": "sinc",
     "ops.special.bessel": "i0",
-    "ops.stacking": """
+    "ops.arrays.stacking": """
         append array_split atleast_1d atleast_2d atleast_3d block block_diag column_stack
         delete dsplit dstack hsplit hstack insert resize vsplit vstack
     """,
-    "ops.statistics": """
+    "ops.arrays.statistics": """
         average corrcoef cov median nanmedian nanpercentile nanquantile percentile ptp
         quantile
     """,
-    "ops.trigonometry": """
+    "ops.elementwise.trigonometry": """
         acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
         atanh cos cosh sin sinh tan tanh
     """,
-    "ops.vectors": "cross",
-    "ops.windows": "bartlett blackman hamming hanning kaiser",
+    "ops.contract.vectors": "cross",
+    "ops.signal.window_functions": "bartlett blackman hamming hanning kaiser",
     "session": "Session",
 }
 """Modules that are imported when a name of theirs is first used: module -> its names here."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import __version__
+from .base.errors import GraphGradError
+from .base.words import visible_lines
 from .commands.errors import UserCodeError
-from .ir.errors import GraphGradError
-from .ir.words import visible_lines
 
 EXIT_CODES = """\
 exit codes:

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, over
 
 import numpy as np
 
+from .base.collector import collector_paused, having
+from .base.depth import Bounded
+from .base.errors import DTypeError, ExecutionError, GraphError, StateError
+from .base.first_tries import answer
+from .base.flags import truth
+from .base.lazy import LazyMethod
+from .base.tree import flatten, tree_map
+from .base.words import visible_lines
 from .execute.backend import Backend, Compiled
 from .execute.loading import load_backend
 from .execute.run.feeds import Feeds
 from .execute.run.timed import Clock, timed_runs
-from .inspect.profile import Profile
-from .ir.collector import collector_paused, having
-from .ir.depth import Bounded
-from .ir.errors import DTypeError, ExecutionError, GraphError, StateError
-from .ir.first_tries import answer
-from .ir.flags import truth
+from .inspect.scene.profile import Profile
 from .ir.graph import Graph, GraphScope, restored
 from .ir.held import any_gone
-from .ir.lazy import LazyMethod
 from .ir.node import Node, Tensor
 from .ir.notebook import show_as_graph
 from .ir.program import Program, needed
 from .ir.state import RUN, State
-from .ir.tree import flatten, tree_map
 from .ir.typed import K, Named, T_co, Y
 from .ir.types import Array, TensorType
-from .ir.words import visible_lines
 from .lower.plan import Plan
 from .lower.specialise import specialise
 from .ops.base import as_tensor, cast

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .base.errors import DeviceError, GraphError, MissingBackendError
+from .base.lazy import lazy_module
+from .base.processes import current, join
 from .compiled import CompiledFunction
 from .execute.run.feeds import as_array
 from .ir.digest import check_same as check_same_lines
 from .ir.digest import lines
-from .ir.errors import DeviceError, GraphError, MissingBackendError
 from .ir.graph import Graph
-from .ir.lazy import lazy_module
-from .ir.processes import current, join
 
 __all__ = ["check_same", "from_local", "process_count", "process_index", "start"]
 
@@ -139,7 +139,7 @@ def from_local(function: CompiledFunction, *arrays: Any) -> tuple[Any, ...]:
     >>> f = gg.compile(x, gg.sum(x))
     >>> gg.distributed.from_local(f, [[1.0, 2.0]])
     Traceback (most recent call last):
-    graphgrad.ir.errors.DeviceError: from_local() is for functions that were compiled with mesh=
+    graphgrad.base.errors.DeviceError: from_local() is for functions that were compiled with mesh=
     """
     run, inputs = function._executable.run, function.inputs
     if not run.on_mesh:

@@ -71,7 +71,7 @@ from .ops.families import (
     floating_unary,
 )
 from .ops.making import Making
-from .ops.shaping import normal_axis
+from .ops.shape.reshaping import normal_axis
 from .optimise.build import array_of, beside, filled, instead, number_of
 from .optimise.pipeline import Change, optimise, run_passes
 from .optimise.rewrite import Pass, rewrite

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms under the names of np.fft and the array API: `gg.fft.fft`, ..."""
 
-from .ops import fft as _functions
-from .ops.fft import *  # noqa: F403
+from .ops.signal import fft as _functions
+from .ops.signal.fft import *  # noqa: F403
 
 __all__ = _functions.__all__
 

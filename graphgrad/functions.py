@@ -9,12 +9,12 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from .base.errors import DTypeError, StateError
+from .base.tree import flatten, paths, unflatten
 from .compiled import CompiledFunction, compile
 from .ir.build import note_match
-from .ir.errors import DTypeError, StateError
 from .ir.graph import Graph, current
 from .ir.node import Node, Tensor
-from .ir.tree import flatten, paths, unflatten
 from .ir.typed import K, Named, OfAny, OfMore, OfOne, OfTwo, P, R, T_co
 from .ir.types import Array, as_dtype
 from .ops.base import as_tensor

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .ir.domains import FINITE, FROM_ZERO, NON_NEGATIVE
-from .ir.errors import DTypeError, ShapeError
-from .ir.kinds import is_inexact
+from .base.domains import FINITE, FROM_ZERO, NON_NEGATIVE
+from .base.errors import DTypeError, ShapeError
+from .base.kinds import is_inexact
 from .ir.types import Array, DType, as_dtype
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .ir.first_tries import unknown_name
+from .base.first_tries import unknown_name
 from .ops import nn as _functions
 from .ops.nn import *  # noqa: F403
 

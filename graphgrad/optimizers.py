@@ -22,26 +22,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .base.domains import BELOW_ONE, NON_NEGATIVE, POSITIVE, PROBABILITY
+from .base.errors import GradientError, ShapeError, StateError
+from .base.first_tries import answer, unknown_name
+from .base.flags import truth
+from .base.kinds import FLOAT32, accumulated_in, is_half
 from .differentiate.gradients import gradients
-from .ir.domains import BELOW_ONE, NON_NEGATIVE, POSITIVE, PROBABILITY
-from .ir.errors import GradientError, ShapeError, StateError
-from .ir.first_tries import answer, unknown_name
-from .ir.flags import truth
 from .ir.graph import GraphScope
-from .ir.kinds import FLOAT32, accumulated_in, is_half
 from .ir.node import Tensor
 from .ir.program import needed
 from .ops.base import as_tensor, cast, real_dtype, result_dtype, rounded_once
-from .ops.bounds import maximum, minimum
-from .ops.complex_parts import conj, imag, real
 from .ops.demands import within
-from .ops.exponential import sqrt
-from .ops.logic import less, where
-from .ops.powers import power, square
-from .ops.reductions import sum as reduce_sum
-from .ops.rounding import floor
+from .ops.elementwise.bounds import maximum, minimum
+from .ops.elementwise.complex_parts import conj, imag, real
+from .ops.elementwise.exponential import sqrt
+from .ops.elementwise.logic import less, where
+from .ops.elementwise.powers import power, square
+from .ops.elementwise.rounding import floor
+from .ops.elementwise.trigonometry import cos
+from .ops.reduce.reductions import sum as reduce_sum
 from .ops.sources import Variable, assign_together, variable
-from .ops.trigonometry import cos
 
 __all__ = [
     "SGD",

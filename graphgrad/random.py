@@ -10,7 +10,7 @@ round.
 
 from typing import TYPE_CHECKING
 
-from .ir.first_tries import unknown_name
+from .base.first_tries import unknown_name
 from .ops import random as _functions
 from .ops.random import *  # noqa: F403
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from .base.errors import GraphError
+from .base.first_tries import answer
+from .base.flags import truth
+from .base.tree import flatten, unflatten
 from .compiled import CompiledFunction, compile, feeds_of
 from .execute.backend import Backend
 from .execute.loading import load_backend
-from .ir.errors import GraphError
-from .ir.first_tries import answer
-from .ir.flags import truth
 from .ir.graph import Graph, GraphScope, default_graph
 from .ir.node import Node, Tensor
 from .ir.state import State
-from .ir.tree import flatten, unflatten
 
 __all__ = ["Session"]
 

@@ -12,11 +12,11 @@ from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
-from .ir.domains import FROM_ONE, FROM_ZERO
-from .ir.errors import ShapeError
-from .ir.flags import truth
-from .ir.lazy import lazy_module
-from .ir.tree import flatten, tree_map
+from .base.domains import FROM_ONE, FROM_ZERO
+from .base.errors import ShapeError
+from .base.flags import truth
+from .base.lazy import lazy_module
+from .base.tree import flatten, tree_map
 from .ir.types import Array
 
 __all__ = ["Batches", "batches", "progress"]

@@ -23,9 +23,9 @@ ONLY_IN = {
         *(f"interop/jax_{name}.py" for name in ("calls", "export")),
     },
     "flatbuffers": {"interop/jax_export.py"},
-    "ml_dtypes": {"ir/kinds.py"},
+    "ml_dtypes": {"base/kinds.py"},
     "scipy": {"ops/special/scipy_functions.py"},
-    "pygraphviz": {"inspect/svg.py"},
+    "pygraphviz": {"inspect/write/svg.py"},
     "rich": {"bench/rich_table.py"},
 }
 DEMO = {"sklearn", "matplotlib", "rich", "jinja2"}
@@ -33,6 +33,7 @@ BESIDE = {*sys.stdlib_module_names, "numpy"}
 """What tf1 imports beside graphgrad; optional packages by name, where they are used."""
 
 MAY_IMPORT = {
+    "base": set(),
     "ir": set(),
     "ops": {"ir"},
     "regions": {"ir"},
@@ -75,24 +76,49 @@ MAY_IMPORT = {
         "files",
     },
 }
+"""What a floor may import, beside `base`."""
 
-ROOMS_OF_EXECUTE = {
-    "results": set(),
-    "kernels": {"results"},
-    "backend": {"kernels"},
-    "loading": {"backend"},
-    "run": {"backend", "kernels", "results"},
-    "numpy": {"run", "kernels"},
-    "jax": {"backend", "kernels", "results"},
-    "llvm/emit": set(),
-    "llvm/functions": {"llvm/emit"},
-    "llvm/loops": {"llvm/functions", "llvm/emit", "numpy", "run"},
-    "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "kernels"},
-    "llvm/machine": {"llvm/kernels", "llvm/loops", "llvm/emit", "run"},
-    "llvm/backend": {"llvm/machine", "llvm/kernels", "llvm/loops", "llvm/emit", "numpy", "run"}
-    | {"kernels"},
+ROOMS = {
+    "execute": {
+        "results": set(),
+        "kernels": {"results"},
+        "backend": {"kernels"},
+        "loading": {"backend"},
+        "run": {"backend", "kernels", "results"},
+        "numpy": {"run", "kernels"},
+        "jax": {"backend", "kernels", "results"},
+        "llvm/emit": set(),
+        "llvm/functions": {"llvm/emit"},
+        "llvm/loops": {"llvm/functions", "llvm/emit", "numpy", "run"},
+        "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "kernels"},
+        "llvm/machine": {"llvm/kernels", "llvm/loops", "llvm/emit", "run"},
+        "llvm/backend": {"llvm/machine", "llvm/kernels", "llvm/loops", "llvm/emit", "numpy", "run"}
+        | {"kernels"},
+    },
+    "inspect": {
+        "scene": set(),
+        "layout": {"scene"},
+        "page": {"scene"},
+        "write": {"scene", "layout", "page"},
+        "diff": {"scene"},
+        "notebook": {"scene", "write", "summary"},
+        "passes": {"diff"},
+        "summary": {"scene"},
+    },
 }
-"""What the rooms of execute/ may import of each other."""
+"""What the rooms of a floor may import of each other."""
+
+ROOMS_OF_OPS = (
+    {"control", "foreign", "identities", "nn", "protocols", "signal"},
+    {"random"},
+    {"arrays", "linalg"},
+    {"contract", "special"},
+    {"create"},
+    {"reduce"},
+    {"shape"},
+    {"elementwise"},
+)
+"""The rooms of ops/ in levels: each imports those below it, and the files beside the rooms."""
 
 
 @cache
@@ -163,27 +189,48 @@ def test_imports_point_down():
             if name.split(".")[0] != "graphgrad" or typing:
                 continue
             there = part(module_of(name))
-            if there != here and there not in MAY_IMPORT[here]:
+            if there not in {here, "base", *MAY_IMPORT[here]}:
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
     assert wrong == []
 
 
 def room(path):
-    """The room of execute/ that a file is in; one of llvm/ is a room of its own."""
-    parts = path.relative_to(ROOT / "execute").with_suffix("").parts
-    return "/".join(parts[: 2 if parts[0] == "llvm" else 1])
+    """The room of its floor that a file is in; one of execute/llvm/ is a room of its own."""
+    floor, *parts = path.relative_to(ROOT).with_suffix("").parts
+    return "/".join(parts[: 2 if (floor, parts[0]) == ("execute", "llvm") else 1])
 
 
-def test_the_rooms_of_execute_have_floors():
-    wrong = []
-    for path in (ROOT / "execute").rglob("*.py"):
+def between_rooms(floor):
+    """(file, import, the room of each) of the imports that leave a room of a floor."""
+    for path in (ROOT / floor).rglob("*.py"):
         for name, _, _ in imports(path):
-            if not name.startswith("graphgrad.execute.") or path.name == "__init__.py":
-                continue
-            here, there = room(path), room(module_of(name))
-            if there != here and there not in ROOMS_OF_EXECUTE[here]:
-                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+            if name.startswith(f"graphgrad.{floor}.") and path != ROOT / floor / "__init__.py":
+                here, there = room(path), room(module_of(name))
+                if here != there:
+                    yield path.relative_to(ROOT).as_posix(), name, here, there
+
+
+@pytest.mark.parametrize("floor", ROOMS)
+def test_rooms_import_what_their_table_says(floor):
+    imported = set(between_rooms(floor))
+    wrong = {(f, name) for f, name, here, there in imported if there not in ROOMS[floor][here]}
+    assert wrong == set()
+    assert {here for _, _, here, _ in imported} == {
+        r for r, others in ROOMS[floor].items() if others
+    }
+
+
+def test_rooms_of_ops_import_those_of_lower_levels():
+    level = {name: i for i, names in enumerate(ROOMS_OF_OPS) for name in names}
+    beside = len(ROOMS_OF_OPS)
+    wrong = [
+        (path, name)
+        for path, name, here, there in between_rooms("ops")
+        if level.get(here, beside) >= level.get(there, beside)
+        and not (here not in level and there not in level)
+    ]
     assert wrong == []
+    assert {p.parent.name for p in (ROOT / "ops").glob("*/__init__.py")} == set(level)
 
 
 def test_no_import_hides_in_a_function():

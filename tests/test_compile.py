@@ -9,16 +9,16 @@ import tracemalloc
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad.ops.protocols.methods  # noqa: F401  (operators)
+from graphgrad.base.errors import DTypeError, GraphError, ShapeError, StateError, SymbolicError
 from graphgrad.compiled import compile, evaluate
 from graphgrad.execute.numpy.backend import NumpyBackend
-from graphgrad.ir.errors import DTypeError, GraphError, ShapeError, StateError, SymbolicError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op
 from graphgrad.ir.state import State
-from graphgrad.ops.arithmetic import add, negative
 from graphgrad.ops.base import apply
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.arithmetic import add, negative
+from graphgrad.ops.elementwise.exponential import exp
 from graphgrad.ops.sources import assign, identity, placeholder, variable
 
 

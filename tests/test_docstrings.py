@@ -30,7 +30,7 @@ ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Gra
 ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunction.state_tree)
 """What has no name in these modules."""
 
-NEEDS = {"graphgrad.inspect.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
+NEEDS = {"graphgrad.inspect.write.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 NEEDS |= {"graphgrad.interop.stablehlo": "jax"}
 NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.ops.foreign.jax_function": "jax"}
 NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.ops.foreign.torch_call": "torch"}
@@ -60,7 +60,7 @@ def lacking(module):
     for within, package in NEEDS.items():
         if f"{module}.".startswith(f"{within}.") and not find_spec(package):
             return package
-    if module == "graphgrad.inspect.svg" and not (find_spec("pygraphviz") or which("dot")):
+    if module == "graphgrad.inspect.write.svg" and not (find_spec("pygraphviz") or which("dot")):
         return "Graphviz"
     return None
 

@@ -14,8 +14,8 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.attribution.attribute import METHODS
+from graphgrad.base.domains import Domain
 from graphgrad.execute.loading import backends
-from graphgrad.ir.domains import Domain
 from graphgrad.ops import demands
 
 from .each import each, together

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.first_tries import FIRST_TRIES
-from graphgrad.ir.keywords import NO_CALL, OURS
+from graphgrad.base.first_tries import FIRST_TRIES
+from graphgrad.base.keywords import NO_CALL, OURS
 
 from .each import each
 

@@ -5,8 +5,8 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import initializers
+from graphgrad.base.errors import GradientError, ShapeError, StateError
 from graphgrad.compiled import compile, evaluate
-from graphgrad.ir.errors import GradientError, ShapeError, StateError
 from graphgrad.ir.graph import Graph
 from graphgrad.ops.base import constant
 from graphgrad.ops.sources import placeholder, variable

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-import graphgrad.ops.methods
-from graphgrad.ir.errors import GraphError
+import graphgrad.ops.protocols.methods
+from graphgrad.base.errors import GraphError
 from graphgrad.ir.graph import Graph, default_graph
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
 from graphgrad.ops.sources import assign, placeholder, variable
 from graphgrad.session import Session
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.ir.first_tries import FIRST_TRIES
+from graphgrad.base.first_tries import FIRST_TRIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "first_tries.md"
@@ -24,9 +24,9 @@ HEAD = """# First tries
 What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
 placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by
 `python tools/first_tries.py --write`, which writes this page; the answers to names that are not
-there are a table in `graphgrad/ir/first_tries.py`, those to keywords in `graphgrad/ir/keywords.py`.
-A keyword is answered where the error leaves a graph's block (`with gg.Graph():`); outside of all
-blocks the error is Python's alone.
+there are a table in `graphgrad/base/first_tries.py`, those to keywords in
+`graphgrad/base/keywords.py`. A keyword is answered where the error leaves a graph's block
+(`with gg.Graph():`); outside of all blocks the error is Python's alone.
 """
 MODEL = """
 x = gg.placeholder((2,), name="x")

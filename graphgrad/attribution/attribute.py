@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ..ir.errors import GradientError, did_you_mean
+from ..base.errors import GradientError, did_you_mean
 from ..ir.types import Array
 from .explained import Explained
 from .found import Found

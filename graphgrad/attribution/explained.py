@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import GradientError, GraphError, ShapeError, did_you_mean
+from ..base.kinds import is_floating
+from ..base.tree import flatten
 from ..compiled import compile
-from ..ir.errors import GradientError, GraphError, ShapeError, did_you_mean
 from ..ir.graph import Graph
-from ..ir.kinds import is_floating
 from ..ir.node import Tensor
-from ..ir.tree import flatten
 from ..ir.types import Array
-from ..ops import reductions
 from ..ops.base import constant
-from ..ops.indexing import getitem
+from ..ops.reduce import reductions
+from ..ops.shape.indexing import getitem
 
 __all__ = ["Explained"]
 

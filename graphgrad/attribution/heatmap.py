@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from ..ir.errors import ShapeError
+from ..base.errors import ShapeError
 from ..ir.types import Array
 
 LEAST_SIDE = 224

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.domains import INTEGER
+from ..base.errors import GradientError, did_you_mean
+from ..base.flags import truth
 from ..differentiate.gradients import gradients
-from ..ir.domains import INTEGER
-from ..ir.errors import GradientError, did_you_mean
-from ..ir.flags import truth
 from ..ir.node import Node, Tensor
-from ..ops.shaping import normal_axis
+from ..ops.shape.reshaping import normal_axis
 from .explained import Explained
 from .found import Found
 

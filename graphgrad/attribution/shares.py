@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.domains import NON_NEGATIVE, Domain
+from ..base.errors import GradientError, did_you_mean
 from ..compiled import compile
 from ..differentiate.travel.importing import import_graph
-from ..ir.domains import NON_NEGATIVE, Domain
-from ..ir.errors import GradientError, did_you_mean
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ops.sources import placeholder

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.domains import ANY, FROM_ONE, FROM_ZERO, NON_NEGATIVE
+from ..base.errors import GradientError
 from ..differentiate.gradients import gradients
-from ..ir.domains import ANY, FROM_ONE, FROM_ZERO, NON_NEGATIVE
-from ..ir.errors import GradientError
 from ..ir.types import Array
 from ..ops.demands import within
 from ..rules.saliency import deconvnet as deconvnet_rule

@@ -13,9 +13,9 @@ import numpy as np
 
 import graphgrad as gg
 
+from ..base.errors import MissingBackendError
 from ..execute.loading import backends, load_backend
 from ..execute.run.threads import available_threads
-from ..ir.errors import MissingBackendError
 from .measure import Table, built, called
 from .workloads import TINY, Sizes
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.kinds import is_inexact, limits_of
+from ..base.kinds import is_inexact, limits_of
 from ..ir.types import Array
 
 Along = Callable[[float], Array]

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from ..base.errors import GradientError, GraphGradError
+from ..base.tree import flatten
+from ..base.words import shortened, visible
 from ..differentiate.choosing import choice_of
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.plan import SweepPlan
 from ..differentiate.question import Question
 from ..differentiate.steps import leading_to, reads
-from ..ir.errors import GradientError, GraphGradError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.notebook import show_as_text
 from ..ir.region_tree import RegionTree
 from ..ir.residual import vantage
-from ..ir.tree import flatten
-from ..ir.words import shortened, visible
-from ..ops.creation import ones_like
-from ..ops.sequencing import After
+from ..ops.create.creation import ones_like
+from ..ops.identities.sequencing import After
 from ..ops.sources import StopGradient
 from ..regions.boundary import boundary_of
 from ..regions.index import marked_regions

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.kinds import is_floating
+from ..base.kinds import is_floating
 from ..ir.node import Tensor
 from ..ir.types import Array
 from .differences import along_direction, partials, slope

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import GradientError, ShapeError
-from ..ir.flags import truth
+from ..base.errors import GradientError, ShapeError
+from ..base.flags import truth
+from ..base.kinds import is_inexact
 from ..ir.graph import restored
-from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region
 from ..ir.types import Array
 from ..regions.rules import Rule

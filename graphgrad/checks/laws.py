@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.kinds import is_inexact
+from ..base.kinds import is_inexact
 from ..ir.node import Tensor
 from ..ir.types import Array
 from ..ops.base import ZeroTensor

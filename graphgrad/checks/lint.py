@@ -9,12 +9,12 @@ from inspect import CO_VARARGS
 from types import MethodType
 from typing import Any
 
-from ..ir.errors import GraphError, did_you_mean
+from ..base.errors import GraphError, did_you_mean
+from ..base.position import is_library
+from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, rule_name
 from ..ir.op import OP_TYPES
-from ..ir.position import is_library
-from ..ir.tree import flatten
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from ..ir.errors import GradientError, GraphGradError
-from ..ir.words import visible_lines
+from ..base.errors import GradientError, GraphGradError
+from ..base.words import visible_lines
 
 __all__ = ["Finding", "Report"]
 

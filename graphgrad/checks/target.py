@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import GradientError
+from ..base.kinds import is_floating, kind_of
+from ..base.tree import flatten
 from ..compiled import compile
 from ..differentiate.gradients import gradients
 from ..ir.context import CONTEXT
-from ..ir.errors import GradientError
 from ..ir.graph import Graph, GraphScope
-from ..ir.kinds import is_floating, kind_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.program import needed
 from ..ir.residual import Residual
-from ..ir.tree import flatten
 from ..ir.types import Array, DType, TensorType
 from ..ops.base import array_of, as_tensor, is_zero, real_dtype
-from ..ops.complex_parts import conj
+from ..ops.elementwise.complex_parts import conj
 from ..ops.sources import identity, placeholder
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import GraphGradError
+from ..base.errors import GraphGradError
+from ..base.position import of_function, show
 from ..ir.node import Tensor
-from ..ir.position import of_function, show
 from ..ir.types import Array
 from ..regions.contracts import Contract, as_contract
 from ..regions.rules import BuiltinRule

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..ir.errors import GradientError
+from ..base.errors import GradientError
+from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ir.program import needed
-from ..ir.tree import flatten
 from ..ir.types import Array
 from ..ops.base import as_tensor
 from ..ops.sources import placeholder

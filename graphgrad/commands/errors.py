@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.errors import GraphGradError
+from ..base.errors import GraphGradError
 
 
 class TargetError(GraphGradError, LookupError):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import GraphError
+from ..base.kinds import kind_of
 from ..files.regular import check_regular
-from ..ir.errors import GraphError
-from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.program import needed
 from .errors import TargetError

@@ -6,14 +6,14 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from ..base.errors import FileError, counted
+from ..base.tree import flatten
+from ..base.words import shortened, visible
 from ..files.checkpoints import read_checkpoint
 from ..files.loading import GraphFile, load, opened_file, reading
 from ..files.saving import GRAPH
-from ..ir.errors import FileError, counted
 from ..ir.node import Tensor
-from ..ir.tree import flatten
 from ..ir.types import type_of_array
-from ..ir.words import shortened, visible
 from .reading import shown_reading
 
 

@@ -12,11 +12,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from ..base.errors import MissingBackendError, did_you_mean
+from ..base.words import visible
 from ..execute.loading import backends, load_backend
-from ..inspect.terminal import fitted, width_of
-from ..ir.errors import MissingBackendError, did_you_mean
+from ..inspect.layout.terminal import fitted, width_of
 from ..ir.op import op_types
-from ..ir.words import visible
 from ..regions.rules import registered_gradients
 from ..rules.entries import library
 

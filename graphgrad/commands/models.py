@@ -8,8 +8,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..ir.errors import FileError, counted
-from ..ir.words import shortened, visible
+from ..base.errors import FileError, counted
+from ..base.words import shortened, visible
 from ..onnx.loading.load import load, opened
 from ..onnx.loading.protobuf import metadata_of, opsets_of
 from ..onnx.loading.survey import ModelSurvey, survey

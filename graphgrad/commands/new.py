@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 
 RULES = '''"""The rules of {name}: what stands for the gradient of a marked part."""
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import did_you_mean
+from ..base.kinds import is_inexact
 from ..compiled import compile
 from ..debug.running import values
-from ..inspect.overlay import Overlay
-from ..ir.errors import did_you_mean
-from ..ir.kinds import is_inexact
+from ..inspect.scene.overlay import Overlay
 from .errors import TargetError
 from .feeding import feeds_for
 from .target import TargetGraph

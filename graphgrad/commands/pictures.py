@@ -9,10 +9,10 @@ from typing import Any
 
 from ..compiled import compile
 from ..inspect.diff import graph_diff
-from ..inspect.dot import to_dot
-from ..inspect.html import write_html
 from ..inspect.passes import PassRecord
-from ..inspect.svg import FORMATS, write_picture
+from ..inspect.write.dot import to_dot
+from ..inspect.write.html import write_html
+from ..inspect.write.svg import FORMATS, write_picture
 from ..ir.program import needed
 from .errors import TargetError
 from .feeding import feed_arguments

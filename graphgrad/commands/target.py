@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.errors import GraphError, GraphGradError, did_you_mean
+from ..base.lazy import LazyModule
+from ..base.tree import flatten
 from ..compiled import CompiledFunction
 from ..files.loading import GraphFile
 from ..files.loading import load as load_file
-from ..ir.errors import GraphError, GraphGradError, did_you_mean
 from ..ir.graph import Graph, GraphScope
-from ..ir.lazy import LazyModule
 from ..ir.node import Tensor
-from ..ir.tree import flatten
 from .errors import TargetError, UserCodeError
 from .reading import shown_reading
 

@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 
 import numpy as np
 
+from ..base.words import visible
 from ..compiled import compile
 from ..debug.finite import NotFiniteError, nan_guard
-from ..ir.words import visible
 from .feeding import feed_arguments, feeds_for
 from .target import add_target, load
 

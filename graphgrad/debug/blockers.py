@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..base.errors import GraphGradError
 from ..ir.build import build
-from ..ir.errors import GraphGradError
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Region, RuleCall, Tensor, enclosing
 from ..ops.base import NO_GRAD, is_zero

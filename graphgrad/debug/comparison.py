@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.kinds import is_inexact
+from ..base.words import visible
 from ..compiled import compile
 from ..ir.graph import restored
-from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.state import State
 from ..ir.types import Array
-from ..ir.words import visible
 from .rounding import allowed, distance, noise
 from .running import KERNELS, Evaluation, Given, Ran
 from .words import described, who

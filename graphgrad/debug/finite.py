@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import GraphGradError
-from ..ir.flags import truth
-from ..ir.kinds import is_inexact
+from ..base.errors import GraphGradError
+from ..base.flags import truth
+from ..base.kinds import is_inexact
+from ..base.tree import flatten, unflatten
+from ..base.words import visible
 from ..ir.node import Node, Region, RuleCall
 from ..ir.state import State
-from ..ir.tree import flatten, unflatten
 from ..ir.types import Array
-from ..ir.words import visible
 from .running import Evaluation, Given, Ran, place_of
 from .words import described, regions_of, who
 

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from ..base.words import visible
 from ..ir.node import Node, Tensor
-from ..ir.words import visible
 from ..ops.base import TensorLike, as_tensor
 from ..ops.python_function import py_function
 

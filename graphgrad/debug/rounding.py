@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..ir.kinds import is_inexact, kind_of, limits_of
+from ..base.kinds import is_inexact, kind_of, limits_of
 from ..ir.node import Tensor
 from ..ir.types import Array
 from .running import KERNELS, Evaluation, Ran

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.collector import having
+from ..base.errors import GraphError
+from ..base.tree import flatten
 from ..compiled import CompiledFunction, compile, feeds_of
 from ..execute.kernels import Kernels
 from ..execute.results import add_note, check_promise
 from ..execute.run.feeds import Feeds
 from ..functions import Function
-from ..ir.collector import having
-from ..ir.errors import GraphError
 from ..ir.graph import restored
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.state import RUN, State
-from ..ir.tree import flatten
 from ..ir.types import Array, tensor_type
 from ..ops.control import Scan, While
 from .words import who

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import GradientError
+from ..base.kinds import is_inexact
+from ..base.tree import flatten
+from ..base.words import visible
 from ..compiled import CompiledFunction
-from ..ir.errors import GradientError
 from ..ir.graph import restored
-from ..ir.kinds import is_inexact
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
-from ..ir.tree import flatten
 from ..ir.types import Array
-from ..ir.words import visible
 from .blockers import Blocker, blockers
 from .running import Evaluation, Given, Inside, Ran, place_of
 from .words import derivation, described, who

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.kinds import is_floating, is_inexact
+from ..base.kinds import is_floating, is_inexact
+from ..base.words import visible
 from ..ir.node import Node, Region, RuleCall, enclosing
 from ..ir.types import Array
-from ..ir.words import visible
 
 
 def who(node: Node) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.inspect.profile import Profile
+from graphgrad.inspect.scene.profile import Profile
 
 from .checks import Check, close, distance
 from .digits import Digits

@@ -13,7 +13,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 import graphgrad as gg
-from graphgrad.inspect.profile import NO_RULE
+from graphgrad.inspect.scene.profile import NO_RULE
 
 from . import binary, guidance, model, pictures
 from .binary import OVERRIDE, OWN, Outcome

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..ir.errors import GradientError
+from ..base.errors import GradientError
 from ..ir.graph import Graph
 from ..ir.node import Tensor, Twins
 from ..ops.base import is_zero

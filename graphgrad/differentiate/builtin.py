@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.errors import GradientError, ShapeError, counted
-from ..ir.kinds import is_inexact
+from ..base.errors import GradientError, ShapeError, counted
+from ..base.kinds import is_inexact
 from ..ir.node import Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, cast, is_zero
-from ..ops.shaping import sum_to
+from ..ops.shape.reshaping import sum_to
 
 
 def builtin(op: Op, step: Any, dys: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from ..base.depth import check_room
+from ..base.errors import GradientError, GraphGradError, counted
+from ..base.position import RULE_CALLERS
 from ..ir.build import apply
 from ..ir.context import CONTEXT
-from ..ir.depth import check_room
-from ..ir.errors import GradientError, GraphGradError, counted
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.op import OP_TYPES, Op
-from ..ir.position import RULE_CALLERS
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
 from ..ops.random.keys import Draws
 from ..ops.sources import Identity, RuleInput, RuleOutput

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ..ir.errors import RegionError
+from ..base.errors import RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, RuleCall
 from ..ir.region_tree import MARKED, RegionTree

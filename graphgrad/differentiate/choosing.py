@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.errors import GradientError, GraphError, RegionError
+from ..base.position import caller, show
 from ..ir.context import Unasked
-from ..ir.errors import GradientError, GraphError, RegionError
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region
-from ..ir.position import caller, show
 from ..ops.control import around as graphs_around
 from ..regions.index import bodies_of, index_of
 from ..regions.marks import sites_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..ir.errors import GradientError
+from ..base.errors import GradientError
 from ..ir.node import Region, Tensor, enclosing
 from ..ir.residual import Residual, derived_from
 from ..ops.base import ZeroTensor

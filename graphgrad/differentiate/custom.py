@@ -8,14 +8,14 @@ from functools import wraps
 from types import FunctionType
 from typing import Any
 
+from ..base.errors import DTypeError, GradientError, GraphGradError, RegionError, counted
+from ..base.position import Position, caller, file_of, is_library, of_function, show
+from ..base.tree import flatten, unflatten
+from ..base.words import shortened
 from ..ir.build import apply, graph_elsewhere, read_here
 from ..ir.context import CONTEXT
-from ..ir.errors import DTypeError, GradientError, GraphGradError, RegionError, counted
 from ..ir.graph import GraphScope, current
 from ..ir.node import Region, Tensor
-from ..ir.position import Position, caller, file_of, is_library, of_function, show
-from ..ir.tree import flatten, unflatten
-from ..ir.words import shortened
 from ..ops.base import as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity

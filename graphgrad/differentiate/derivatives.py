@@ -11,14 +11,14 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..base.errors import DTypeError, GradientError, ShapeError
+from ..base.flags import truth
+from ..base.tree import flatten, tree_map, unflatten
 from ..ir.build import apply
-from ..ir.errors import DTypeError, GradientError, ShapeError
-from ..ir.flags import truth
 from ..ir.node import Tensor
-from ..ir.tree import flatten, tree_map, unflatten
 from ..ir.typed import MaybeNone, Total, X
 from ..ops.base import Full, ZeroTensor
-from ..ops.joining import Stack
+from ..ops.shape.joining import Stack
 from .forward.jvp import deriving
 from .gradients import check_holomorphic, gradients
 

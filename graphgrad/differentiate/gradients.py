@@ -8,17 +8,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from ..base.collector import collector_paused
+from ..base.depth import check_room
+from ..base.errors import DTypeError, GradientError, GraphError
+from ..base.flags import truth
+from ..base.kinds import kind_of
+from ..base.tree import flatten, paths, unflatten
 from ..ir.build import build
-from ..ir.collector import collector_paused
 from ..ir.context import Context, Within
-from ..ir.depth import check_room
-from ..ir.errors import DTypeError, GradientError, GraphError
-from ..ir.flags import truth
 from ..ir.graph import Graph, current, entering, restored
-from ..ir.kinds import kind_of
 from ..ir.node import Tensor
 from ..ir.residual import vantage
-from ..ir.tree import flatten, paths, unflatten
 from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from ..ir.errors import GradientError
+from ..base.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.region_tree import MARKED, RegionTree
 from ..regions.boundary import settled_boundary

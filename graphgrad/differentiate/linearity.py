@@ -15,7 +15,7 @@ from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ops.base import Constant, Full, OnesLike, ZerosLike, ZeroTensor
 from ..ops.control import Cond, Scan, While
-from ..ops.sequencing import After
+from ..ops.identities.sequencing import After
 
 CONSTANT, ZERO, LINEAR = "constant", "zero", "linear"
 

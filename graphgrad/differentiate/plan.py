@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..ir.errors import RegionError
+from ..base.errors import RegionError
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import viewpoint
-from ..ops.sequencing import After
+from ..ops.identities.sequencing import After
 from ..ops.sources import StopGradient
 from ..regions.boundary import settled_boundary, why_idle
 from ..regions.index import is_marked

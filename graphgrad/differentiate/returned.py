@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import GradientError, counted
+from ..base.kinds import can_cast, is_inexact, kind_of
 from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
-from ..ir.errors import GradientError, counted
-from ..ir.kinds import can_cast, is_inexact, kind_of
 from ..ir.node import Region, Tensor
 from ..ir.types import check_unmasked, compatible
-from ..ops.accumulate import EnsureLike
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
 from ..ops.control import BodyGraph
-from ..ops.shaping import broadcast_like
+from ..ops.elementwise.accumulate import EnsureLike
+from ..ops.shape.reshaping import broadcast_like
 from ..ops.sources import Identity
 from ..regions.rules import Rule
 from .connected import check_undeclared, connected

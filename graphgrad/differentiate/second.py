@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.errors import GradientError
 from ..ir.build import apply, read_here
-from ..ir.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual
 from ..ops.base import DEFAULT, Constant

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from ..base.errors import GradientError
 from ..ir.context import CONTEXT, Within
-from ..ir.errors import GradientError
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.types import compatible
 from ..ops.base import NO_GRAD, ZeroTensor, like
 from ..ops.base import is_zero as known_zero
-from ..ops.own import OwnStep
+from ..ops.identities.own import OwnStep
 from ..ops.random.keys import call_key
-from ..ops.shaping import broadcast_like
+from ..ops.shape.reshaping import broadcast_like
 from ..regions.boundary import Boundary, settled_boundary
 from .builtin import builtin, given
 from .levels import Off

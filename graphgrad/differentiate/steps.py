@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
 
-from ..ir.errors import RegionError
+from ..base.errors import RegionError
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor
 from ..ir.region_tree import MARKED, NamedTree, RegionTree

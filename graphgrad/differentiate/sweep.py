@@ -15,10 +15,10 @@ from ..ir.context import CONTEXT
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.region_tree import RegionTree
 from ..ir.residual import viewpoint
-from ..ops.accumulate import AddN
-from ..ops.arithmetic import ADD
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
-from ..ops.own import OwnStep
+from ..ops.elementwise.accumulate import AddN
+from ..ops.elementwise.arithmetic import ADD
+from ..ops.identities.own import OwnStep
 from ..regions.boundary import settled_boundary
 from .additive import check_additive
 from .builtin import fitted, given, own_gradients

@@ -11,8 +11,8 @@ from inspect import signature
 from typing import Any
 from warnings import warn
 
-from ..ir.errors import MissingBackendError, UnknownBackendError, did_you_mean
-from ..ir.lazy import lazy_module
+from ..base.errors import MissingBackendError, UnknownBackendError, did_you_mean
+from ..base.lazy import lazy_module
 from .backend import Backend, as_backend
 
 __all__ = ["backends", "load_backend"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import ExecutionError
+from ..base.errors import ExecutionError
+from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
-from ..ir.words import visible_lines
 from ..lower.loop_ir import Fused
 
 GREATEST = np.iinfo("int64").max

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..ir.lazy import LazyModule
+from ..base.lazy import LazyModule
 from ..ir.types import TensorType
 from ..ops.linalg import lapack
+from ..ops.shape.updates import never_changes
 from ..ops.special.scipy_functions import need_scipy
-from ..ops.updates import never_changes
 from .syntax import Refused, free_names
 
 __all__ = [

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import ExportError
+from ..base.errors import ExportError
+from ..base.position import show, source_line
 from ..ir.node import Node, RuleCall
-from ..ir.position import show, source_line
 from ..ir.types import TensorType
 from .layout import WIDTH
 from .literals import dtype_name, literal

@@ -13,13 +13,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from ..base.errors import ExportError, counted
+from ..base.kinds import is_bfloat16
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..files.weights import write_npz
 from ..ir.build import apply, build
-from ..ir.errors import ExportError, counted
 from ..ir.graph import Graph
-from ..ir.kinds import is_bfloat16
 from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import GraphGradError
+from ..base.errors import GraphGradError
 from ..ir.op import Op
 from ..ir.state import RUN
 from .known import KernelNames, Local, NotKnown, is_local, is_own_function, refuse, unwrapped

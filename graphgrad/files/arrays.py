@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from ..ir.errors import FileError
-from ..ir.kinds import is_bfloat16
+from ..base.errors import FileError
+from ..base.kinds import is_bfloat16
 from ..ir.types import Array, DType, as_dtype
 from .container import ALIGNMENT, Buffer, NewMember, StoredMember, checked
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from ..ir.processes import write_once
+from ..base.processes import write_once
 
 BEGINNING = ".writing-"
 """What the names of files begin with that are not complete yet."""

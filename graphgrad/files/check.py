@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 from ..ir.flat import Flat
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.collector import collector_paused
-from ..ir.errors import FileError, StateError
+from ..base.collector import collector_paused
+from ..base.errors import FileError, StateError
+from ..base.processes import agreed
 from ..ir.graph import Graph
 from ..ir.node import Node
-from ..ir.processes import agreed
 from ..ir.state import State
 from ..ir.types import Array, type_of_array
 from ..ops.sources import Variable

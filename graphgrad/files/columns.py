@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 from ..ir.flat import Flat
 from ..ir.node import Twins
 from ..ir.op import Op

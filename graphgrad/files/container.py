@@ -13,7 +13,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import IO, Any, NamedTuple
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 
 Buffer = bytes | memoryview
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..base.errors import FileError
+from ..base.tree import flatten
 from ..compiled import CompiledFunction, compile
 from ..functions import Function
-from ..ir.errors import FileError
 from ..ir.graph import Graph
 from ..ir.node import Tensor
-from ..ir.tree import flatten
 from .tables import Tables
 from .values import DEEPEST, Unwritten, read, written
 

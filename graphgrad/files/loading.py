@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ..base.collector import collector_paused
+from ..base.errors import FileError, GraphGradError, did_you_mean
+from ..base.flags import truth, truth_if_given
 from ..differentiate.travel.pickles import at_home, nested
-from ..ir.collector import collector_paused
-from ..ir.errors import FileError, GraphGradError, did_you_mean
-from ..ir.flags import truth, truth_if_given
 from ..ir.flat import restore_graph
 from ..ir.graph import Graph, restored
 from ..ir.node import Tensor

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.errors import FileError
 from ..differentiate.travel.pickles import side_by_side
 from ..differentiate.travel.stored import Asked, BeyondStored, StoredRule, StoredTrace
-from ..ir.errors import FileError
 from ..ir.flat import Flat
 from ..regions.rules import Rule
 from .tables import Tables, text_of

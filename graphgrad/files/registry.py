@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..base.errors import FileError
 from ..differentiate.levels import Step
 from ..differentiate.travel.pickles import side_by_side
 from ..differentiate.travel.stored import StoredRule
 from ..differentiate.travel.storing import marks_of, stored_rules
-from ..ir.errors import FileError
 from ..ir.flat import flatten_graph
 from ..ir.graph import Graph
 from ..ir.node import Node

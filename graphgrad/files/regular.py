@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 
 KINDS = {
     stat.S_IFDIR: "a directory",

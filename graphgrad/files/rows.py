@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from sys import intern
 from typing import Any
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 from ..ir.flat import Flat
 from ..ir.node import Twins
 from ..ir.types import TensorType

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..base.collector import collector_paused
+from ..base.errors import FileError
+from ..base.flags import truth
+from ..base.version import __version__
 from ..differentiate.travel.pickles import side_by_side
 from ..differentiate.travel.storing import ORDER, Depth, stored_rules
-from ..ir.collector import collector_paused
-from ..ir.errors import FileError
-from ..ir.flags import truth
 from ..ir.flat import Flat, flatten_graph
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
 from ..ir.state import State
-from ..ir.version import __version__
 from ..ops.control import BodyGraph
 from ..regions.boundary import LOCK
 from ..regions.index import bodies_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ..base.errors import FileError
 from ..differentiate.travel.pickles import nested
 from ..differentiate.travel.stored import Asked, BeyondStored, StoredRule, StoredTrace
-from ..ir.errors import FileError
 from ..ir.flat import Flat, restore_graph
 from ..ir.graph import Graph
 from ..regions.contracts import Contract

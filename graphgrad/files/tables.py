@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from ..ir.errors import FileError
-from ..ir.lazy import lazy_module
+from ..base.errors import FileError
+from ..base.lazy import lazy_module
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import Array, TensorType, as_shape, tensor_type
 from ..ops.base import Constant

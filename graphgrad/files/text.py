@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 from .tables import text_of
 
 LONGEST = 1 << 28

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..ir.errors import DTypeError, FileError
+from ..base.errors import DTypeError, FileError
 from ..ir.types import Array, TensorType, as_dtype
 from ..ops.base import DEFAULT, NO_GRAD, ZERO, Marker
 

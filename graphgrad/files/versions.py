@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.errors import FileError
+from ..base.errors import FileError
 
 FORMAT = "graphgrad"
 VERSION = 1

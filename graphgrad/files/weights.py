@@ -10,10 +10,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..ir.errors import DTypeError, FileError, GraphFormatError, GraphGradError
+from ..base.errors import DTypeError, FileError, GraphFormatError, GraphGradError
+from ..base.kinds import bfloat16, is_bfloat16, kind_of
+from ..base.lazy import lazy_module
 from ..ir.graph import Graph
-from ..ir.kinds import bfloat16, is_bfloat16, kind_of
-from ..ir.lazy import lazy_module
 from ..ir.state import State
 from ..ir.types import Array, as_dtype
 from .atomic import write_atomically

@@ -14,9 +14,9 @@ from typing import Any
 from ..ir.node import Node
 from ..ir.notebook import show_as_graph
 from ..ir.residual import Residual
-from .matching import mark_twins, matched, reads_of
-from .subject import Subject, subject_of
-from .wording import Lines, short_attrs, short_type, visible
+from .scene.matching import mark_twins, matched, reads_of
+from .scene.subject import Subject, subject_of
+from .scene.wording import Lines, short_attrs, short_type, visible
 
 __all__ = ["Difference", "graph_diff"]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.notebook import Kinds
-from .escape import for_html, shortened, visible
-from .subject import subject_of
+from .scene.escape import for_html, shortened, visible
+from .scene.subject import subject_of
 from .summary import summary
-from .svg import can_render, render
-from .text import graph_text
+from .write.svg import can_render, render
+from .write.text import graph_text
 
 __all__: list[str] = []
 

@@ -9,11 +9,11 @@ from typing import Any
 from ..ir.node import Node, Region, RuleCall
 from ..ir.notebook import show_as_text
 from ..ir.types import Dim, TensorType
-from .columns import column_title
-from .escape import shortened, visible
-from .flops import costs_something, flops_of
-from .view import View, view_of
-from .wording import call_title, kind_of, region_title
+from .scene.columns import column_title
+from .scene.escape import shortened, visible
+from .scene.flops import costs_something, flops_of
+from .scene.view import View, view_of
+from .scene.wording import call_title, kind_of, region_title
 
 __all__ = ["Summary", "summary"]
 

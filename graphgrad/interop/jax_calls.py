@@ -23,14 +23,21 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ..base.collector import having
+from ..base.errors import (
+    DeviceError,
+    DTypeError,
+    ExecutionError,
+    GraphError,
+    ShapeError,
+    StateError,
+)
+from ..base.kinds import can_cast, kind_of
+from ..base.locks import OwnLock
 from ..execute.jax.backend import KERNELS
 from ..execute.jax.checks import unwatched
 from ..execute.kernels import one_call_per_node
 from ..execute.run.feeds import as_array
-from ..ir.collector import having
-from ..ir.errors import DeviceError, DTypeError, ExecutionError, GraphError, ShapeError, StateError
-from ..ir.kinds import can_cast, kind_of
-from ..ir.locks import OwnLock
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program

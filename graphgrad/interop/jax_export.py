@@ -10,9 +10,9 @@ import flatbuffers  # noqa: F401  jax.export needs it, and says so when it is la
 import jax
 import jax.export
 
+from ..base.collector import having
+from ..base.errors import DTypeError, ExportError, GraphGradError
 from ..execute.jax.host import CALLED
-from ..ir.collector import having
-from ..ir.errors import DTypeError, ExportError, GraphGradError
 from ..ir.node import Node
 from ..ir.types import Array, TensorType
 from .jax_calls import has_64_bits

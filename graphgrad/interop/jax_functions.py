@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import MissingBackendError, StateError
+from ..base.tree import flatten, unflatten
 from ..compiled import CompiledFunction, packer
 from ..execute.run.feeds import MANY, Feeds
 from ..functions import Function
-from ..ir.errors import MissingBackendError, StateError
-from ..ir.tree import flatten, unflatten
 from ..ir.types import tensor_type
 from ..lower.specialise import specialise
 from .orders import first_order

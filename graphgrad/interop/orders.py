@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import Context
 
+from ..base.collector import collector_paused
+from ..base.depth import Bounded
+from ..base.errors import GradientError, StateError, counted
 from ..compiled import CompiledFunction, check_placeholders
 from ..differentiate.gradients import gradients
-from ..ir.collector import collector_paused
-from ..ir.depth import Bounded
-from ..ir.errors import GradientError, StateError, counted
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Tensor
 from ..ir.program import Program, needed

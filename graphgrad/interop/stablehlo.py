@@ -12,16 +12,16 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import ExportError, FileError, ShapeError, did_you_mean
+from ..base.kinds import is_bfloat16
+from ..base.tree import tree_map
+from ..base.words import visible
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..files.regular import check_regular
 from ..files.weights import write_npz
-from ..ir.errors import ExportError, FileError, ShapeError, did_you_mean
-from ..ir.kinds import is_bfloat16
 from ..ir.node import Tensor
-from ..ir.tree import tree_map
 from ..ir.types import Array, Dim, DType, as_dtype, compatible, tensor_type
-from ..ir.words import visible
 from ..lower.narrow import narrow_dtype
 from .jax_functions import as_jax, calls, number_of_gradients
 from .states import is_single, state_tree

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DTypeError, ShapeError, StateError
+from ..base.kinds import can_cast
 from ..compiled import CompiledFunction
-from ..ir.errors import DTypeError, ShapeError, StateError
-from ..ir.kinds import can_cast
 from ..ir.node import Node
 from ..ir.types import as_dtype, check_unmasked
 from ..ir.variables import near

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.lazy import lazy_module
 from ..compiled import CompiledFunction
 from ..functions import Function
-from ..ir.lazy import lazy_module
 from ..ops.base import whole
 from ..ops.foreign.torch_arrays import need_torch
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DTypeError, ExecutionError, ShapeError, StateError
+from ..base.kinds import can_cast
+from ..base.tree import tree_map
 from ..compiled import CompiledFunction
 from ..execute.run.feeds import as_array
-from ..ir.errors import DTypeError, ExecutionError, ShapeError, StateError
-from ..ir.kinds import can_cast
 from ..ir.node import Tensor
-from ..ir.tree import tree_map
 from ..ir.types import compatible, tensor_type
 from ..ops.foreign.torch_arrays import check_tensor, dtype_of, tensor_of, torch_dtype
 from .torch_orders import TorchOrder

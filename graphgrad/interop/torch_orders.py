@@ -9,12 +9,12 @@ from copy import copy
 from itertools import count
 from typing import Any
 
+from ..base.collector import having
+from ..base.errors import StateError
 from ..compiled import CompiledFunction
 from ..differentiate.forward.jvp import jvp
 from ..differentiate.travel.importing import cut_out, import_graph
 from ..differentiate.vmap.vmap import vmap
-from ..ir.collector import having
-from ..ir.errors import StateError
 from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ir.program import Program

@@ -6,16 +6,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from .collector import having
+from ..base.collector import having
+from ..base.errors import GraphError, RegionError, ScopeError
+from ..base.position import RULE_CALLERS, _library, caller, is_library, show
+from ..base.words import visible_lines
 from .context import CONTEXT, Context, NoGraph, Within, stamps_on
-from .errors import GraphError, RegionError, ScopeError
 from .graph import Graph, current
 from .node import NUMBERS, Node, RuleCall, Tensor, check_given_name
 from .op import Op, Types
-from .position import RULE_CALLERS, _library, caller, is_library, show
 from .residual import settle
 from .types import TensorType
-from .words import visible_lines
 
 KNOWN = 1024  # types of inputs for which an op remembers those of its outputs
 

@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .collector import undisturbed
-from .errors import ScopeError
+from ..base.collector import undisturbed
+from ..base.errors import ScopeError
 from .region_tree import MARKED, RegionTree
 
 if TYPE_CHECKING:

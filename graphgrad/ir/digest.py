@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import GraphError
+from ..base.errors import GraphError
+from ..base.processes import current
 from .node import Node, Tensor, enclosing, rule_name
 from .op import Op
-from .processes import current
 from .program import Program
 
 __all__ = ["check_same", "lines"]

@@ -11,12 +11,12 @@ from functools import partial, reduce
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from .depth import check_room
-from .errors import GraphError
+from ..base.depth import check_room
+from ..base.errors import GraphError
+from ..base.position import full, is_library
 from .graph import Graph
 from .node import Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op
-from .position import full, is_library
 from .program import Program
 from .residual import Residual, residual_op
 

@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from .collector import undisturbed
+from ..base.collector import undisturbed
+from ..base.errors import ScopeError
+from ..base.ieee import SETTING
+from ..base.keywords import note_keyword
+from ..base.position import caller, show
 from .context import CONTEXT, Context, NoGraph, Scope, stamps_on
-from .errors import ScopeError
-from .ieee import SETTING
-from .keywords import note_keyword
 from .node import Graph
-from .position import caller, show
 
 __all__ = [
     "Graph",

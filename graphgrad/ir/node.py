@@ -12,23 +12,23 @@ from itertools import count
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from .ancestry import OUTSIDE, Ancestry
-from .errors import (
+from ..base.ancestry import OUTSIDE, Ancestry
+from ..base.errors import (
     GraphError,
     RegionError,
     counted,
     did_you_mean,
 )
-from .lazy import LazyMethod, lazy_module
+from ..base.lazy import LazyMethod, lazy_module
+from ..base.position import Position, show
+from ..base.tree import flatten
+from ..base.words import shortened, visible
 from .notebook import show_as_graph
 from .op import OP_TYPES, Op
-from .position import Position, show
 from .state import State
 from .symbolic import Symbolic
-from .tree import flatten
 from .types import DType, Shape, TensorType, size_of
 from .variables import Variables
-from .words import shortened, visible
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

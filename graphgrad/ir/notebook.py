@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
-from .lazy import LazyModule
+from ..base.lazy import LazyModule
 
 __all__ = ["Kinds", "show_as_graph", "show_as_text"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import GraphGradError
+from ..base.errors import GraphGradError
 
 
 class NoOnnxForm(Exception):

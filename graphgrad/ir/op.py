@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from .errors import DTypeError
-from .interned import Interned
+from ..base.errors import DTypeError
+from ..base.interned import Interned
 from .onnx import Onnx
 from .strided import Lengths, Strided
 from .types import Array, Shape, TensorType, elements

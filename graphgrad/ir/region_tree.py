@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .ancestry import OUTSIDE, Ancestry
+from ..base.ancestry import OUTSIDE, Ancestry
 from .node import Graph, Members, Node, Region, ancestry_of, enclosing
 
 Item = Node | Region

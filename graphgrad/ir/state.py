@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError, ShapeError, StateError
+from ..base.errors import DTypeError, ShapeError, StateError
+from ..base.kinds import can_cast
+from ..base.locks import Turn, lock_of_module
+from ..base.words import shortened
 from .held import any_gone, fetched, is_gone
-from .kinds import can_cast
-from .locks import Turn, lock_of_module
 from .types import Array, TensorType, check_unmasked, compatible
 from .variables import near
-from .words import shortened
 
 __all__ = ["RUN", "State"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import SymbolicError
+from ..base.errors import SymbolicError
 from .types import Array, TensorType
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError, ShapeError
-from .interned import Interned
-from .kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
-from .words import visible
+from ..base.errors import DTypeError, ShapeError
+from ..base.interned import Interned
+from ..base.kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
+from ..base.words import visible
 
 Dim = int | None | str
 Shape = tuple[Dim, ...]

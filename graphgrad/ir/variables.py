@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
-from .errors import StateError, did_you_mean
-from .words import shortened, visible
+from ..base.errors import StateError, did_you_mean
+from ..base.words import shortened, visible
 
 T = TypeVar("T")
 """Tensor, which lies above this file."""

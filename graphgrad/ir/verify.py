@@ -7,7 +7,7 @@ belongs to its graph; 6. a program is closed and contains nothing twice or that 
 
 from __future__ import annotations
 
-from .errors import GraphError
+from ..base.errors import GraphError
 from .graph import Graph
 from .node import Node
 from .program import Program

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.kinds import is_inexact
 from ..compiled import compile, evaluate
 from ..differentiate.forward.jvp import jvp
 from ..differentiate.gradients import gradients
 from ..differentiate.vmap.vmap import vmap
 from ..ir.build import build
 from ..ir.graph import Graph
-from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.report import Finding, Verdict
-from ..execute.loading import backends as known_backends
-from ..execute.loading import load_backend
-from ..ir.errors import (
+from ..base.errors import (
     GraphGradError,
     MissingBackendError,
     PerformanceWarning,
     counted,
     did_you_mean,
 )
+from ..checks.report import Finding, Verdict
+from ..execute.loading import backends as known_backends
+from ..execute.loading import load_backend
 from ..ir.graph import restored
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import type_of_array

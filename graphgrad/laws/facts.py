@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..ir.errors import GraphGradError
-from ..ir.kinds import is_floating, kind_of
+from ..base.errors import GraphGradError
+from ..base.kinds import is_floating, kind_of
 from ..ir.op import OP_TYPES, Op
 from ..ir.program import Program
 from ..ir.strided import contiguous

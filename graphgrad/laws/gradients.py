@@ -12,8 +12,8 @@ from ..differentiate.gradients import gradients
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
-from ..ops.complex_parts import real
-from ..ops.creation import ones_like
+from ..ops.create.creation import ones_like
+from ..ops.elementwise.complex_parts import real
 from .trying import (
     DOUBLE,
     Arrays,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.kinds import is_inexact
 from ..compiled import compile
 from ..differentiate.forward.jvp import jvp
 from ..differentiate.gradients import gradients
 from ..differentiate.linearity import check_linear
-from ..ir.kinds import is_inexact
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ShapeError
+from ..base.kinds import kind_of
 from ..compiled import compile
 from ..ir.build import build
-from ..ir.errors import ShapeError
 from ..ir.graph import Graph
-from ..ir.kinds import kind_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array

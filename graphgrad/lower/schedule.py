@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.depth import check_room
+from ..base.depth import check_room
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType

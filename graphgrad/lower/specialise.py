@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ir.types import TensorType, tensor_type
-from ..ir.words import visible_lines
-from ..ops.accumulate import EnsureLike
 from ..ops.control import Cond, Scan, While
+from ..ops.elementwise.accumulate import EnsureLike
 
 
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ..ir.kinds import FLOAT32, is_half
+from ..base.kinds import FLOAT32, is_half
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ops.base import Cast, Constant, Full
-from ..ops.widening import TO_FLOAT32, in_float32, of_half
+from ..ops.elementwise.widening import TO_FLOAT32, in_float32, of_half
 
 
 def widen(program: Program, native: Collection[type[Op]] = ()) -> Program:

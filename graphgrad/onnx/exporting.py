@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DTypeError, ExportError, counted
+from ..base.flags import truth, truth_if_given
+from ..base.tree import flatten, paths, unflatten
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
-from ..ir.errors import DTypeError, ExportError, counted
-from ..ir.flags import truth, truth_if_given
 from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
 from ..ir.program import Program
-from ..ir.tree import flatten, paths, unflatten
 from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
 from ..lower.widen import widen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.errors import GraphGradError
-from ..ir.lazy import lazy_module
+from ..base.errors import GraphGradError
+from ..base.lazy import lazy_module
 
 __all__ = ["need_onnx", "onnx", "onnx_helper", "onnx_numpy"]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from ..base.errors import DTypeError, GraphGradError
+from ..base.kinds import accumulated_in, is_floating, is_inexact, kind_of
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
-from ..ir.errors import DTypeError, GraphGradError
 from ..ir.graph import current
-from ..ir.kinds import accumulated_in, is_floating, is_inexact, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.domains import Domain
+from ..base.domains import Domain
 from .base import (
     NO_GRAD,
     Any,

@@ -6,9 +6,9 @@ import builtins
 import math
 from typing import NamedTuple
 
-from ..ir import kinds
-from ..ir.errors import DeviceError
-from ..ir.flags import truth
+from ..base import kinds
+from ..base.errors import DeviceError
+from ..base.flags import truth
 from ..ir.types import as_shape
 from .base import (
     Any,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
-from ..ir.errors import ShapeError
-from ..ir.lazy import LazyMethod
+from ..base.errors import ShapeError
+from ..base.lazy import LazyMethod
 from ..ir.types import Dim, lengths, merge_dims
 from .base import Any, Op, TensorType, Types, tensor_type
 from .onnx_loops import scanned

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..ir.errors import ExecutionError, GradientError, GraphError, ShapeError
-from ..ir.flags import truth
-from ..ir.kinds import can_cast
+from ..base.errors import ExecutionError, GradientError, GraphError, ShapeError
+from ..base.flags import truth
+from ..base.kinds import can_cast
+from ..base.position import of_function, show
 from ..ir.onnx import NoOnnxForm
-from ..ir.position import of_function, show
 from ..ir.types import as_shape, check_unmasked, compatible
 from .base import (
     Any,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ..ir.errors import GradientError, StateError
-from ..ir.flags import truth, truth_if_given
-from ..ir.kinds import can_cast, is_inexact
+from ..base.errors import GradientError, StateError
+from ..base.flags import truth, truth_if_given
+from ..base.kinds import can_cast, is_inexact
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,

@@ -11,10 +11,10 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import derive
 from ..ir.types import Array, DType, Shape
-from ..ops.accumulate import AddN
-from ..ops.arithmetic import ADD
 from ..ops.base import Constant
-from ..ops.shaping import BroadcastLike, BroadcastTo, Reshape
+from ..ops.elementwise.accumulate import AddN
+from ..ops.elementwise.arithmetic import ADD
+from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, Reshape
 from .facts import ints
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ir.node import Node, Tensor
-from ..ops.joining import Split, Unstack
-from ..ops.slicing import Slice
+from ..ops.shape.joining import Split, Unstack
+from ..ops.shape.slicing import Slice
 from .build import beside
 from .facts import ints
 from .keys import Place, along_one_axis, key_of

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.kinds import is_floating, kind_of
+from ..base.kinds import is_floating, kind_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Dim, Shape, TensorType
 from ..ops.base import Constant, Full
-from ..ops.joining import Concat
-from ..ops.shaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
+from ..ops.shape.joining import Concat
+from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
 from .rule import NodeOf
 
 REAL = "iuf"

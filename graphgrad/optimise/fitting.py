@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..ir.errors import ExecutionError
+from ..base.errors import ExecutionError
 from ..ir.program import Program
 from .room import FREELY, Policy
 

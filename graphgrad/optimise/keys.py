@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ..ir.types import Shape
-from ..ops.slicing import Key, normal_slice, trimmed
+from ..ops.shape.slicing import Key, normal_slice, trimmed
 from .facts import ints
 
 Place: TypeAlias = int | range | None

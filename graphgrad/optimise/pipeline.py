@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..base.errors import GraphError
 from ..ir.build import without_graph
-from ..ir.errors import GraphError
 from ..ir.program import WRITE, Program
 from ..ir.verify import verify_program
 from .passes.bodies import choosing, optimise_bodies, outer_first

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from operator import attrgetter
 
+from ..base.locks import lock_of_module
 from ..ir.graph import Graph
-from ..ir.locks import lock_of_module
 from ..ir.node import Node, Region, Tensor, common_region, depth_of
 from ..ir.residual import viewpoint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..ir.errors import did_you_mean
+from ..base.errors import did_you_mean
 
 __all__ = ["Contract", "scaled", "surrogate_of"]
 

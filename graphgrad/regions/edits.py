@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
-from ..ir.ancestry import OUTSIDE
+from ..base.ancestry import OUTSIDE
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, ancestry_of
 from ..ir.region_tree import MARKED, RegionTree

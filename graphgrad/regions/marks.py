@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..ir.errors import RegionError
-from ..ir.flags import truth
+from ..base.errors import RegionError
+from ..base.flags import truth
+from ..base.position import Position, caller, show
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
-from ..ir.position import Position, caller, show
 from ..ir.residual import Residual, viewpoint
 from .boundary import boundary_of, known, why_idle
 from .edits import Read, drop_reads, insert, remove

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..ir.errors import GraphError, RegionError
+from ..base.errors import GraphError, RegionError
+from ..base.position import Position
 from ..ir.graph import Graph
 from ..ir.node import Members, Node, Region, RuleCall, Tensor, enclosing
-from ..ir.position import Position
 from ..ir.region_tree import NamedTree
 from .boundary import LOCK, Boundary, boundary_of, inferred_outputs
 from .index import Index, has_gradient, index_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..ir.errors import GraphError, RegionError
+from ..base.errors import GraphError, RegionError
+from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual, derived_from
-from ..ir.tree import flatten
 from .boundary import known, scan, why_idle
 from .edits import Survey
 from .index import has_gradient, index_of

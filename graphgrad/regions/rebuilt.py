@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..ir.errors import RegionError
+from ..base.errors import RegionError
+from ..base.tree import tree_map
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
-from ..ir.tree import tree_map
 from .index import bodies_of, has_gradient
 from .select import Group, Target
 

@@ -9,19 +9,19 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ..ir.collector import undisturbed
-from ..ir.errors import (
+from ..base.collector import undisturbed
+from ..base.errors import (
     DuplicateGradientError,
     GradientError,
     ScopeError,
     UnknownGradientError,
     did_you_mean,
 )
-from ..ir.flags import truth, truth_if_given
-from ..ir.locks import lock_of_module
+from ..base.flags import truth, truth_if_given
+from ..base.locks import lock_of_module
+from ..base.position import Position, caller, of_function, show
 from ..ir.node import callable_name
 from ..ir.op import OP_TYPES
-from ..ir.position import Position, caller, of_function, show
 from .contracts import Contract, as_contract
 
 __all__ = [

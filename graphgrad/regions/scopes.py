@@ -7,18 +7,18 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
+from ..base.depth import check_room
+from ..base.errors import GraphError, RegionError, did_you_mean
+from ..base.flags import truth
+from ..base.generators import opened_by
+from ..base.position import Position, caller, show
+from ..base.tree import flatten
 from ..ir.build import check_open
 from ..ir.context import Context, Scope, add_stamps, bodies_around, stamps_on
-from ..ir.depth import check_room
-from ..ir.errors import GraphError, RegionError, did_you_mean
-from ..ir.flags import truth
-from ..ir.generators import opened_by
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import OP_TYPES, Op
-from ..ir.position import Position, caller, show
 from ..ir.residual import settle
-from ..ir.tree import flatten
 from .boundary import take_in_pins, why_idle
 from .rules import check_reference
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import ANY, INTEGER, NON_NEGATIVE
+from ..base.errors import ShapeError
 from ..differentiate.site import Site
-from ..ir.domains import ANY, INTEGER, NON_NEGATIVE
-from ..ir.errors import ShapeError
 from ..ir.node import Tensor
 from ..ops import random
 from ..ops.base import DEFAULT, TensorLike

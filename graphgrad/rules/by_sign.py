@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import FINITE, NON_NEGATIVE
 from ..differentiate.site import Site
-from ..ir.domains import FINITE, NON_NEGATIVE
 from ..ir.node import Tensor
-from ..ops.arithmetic import multiply
-from ..ops.bounds import maximum, minimum
-from ..ops.creation import ones_like
-from ..ops.logic import where
+from ..ops.create.creation import ones_like
+from ..ops.elementwise.arithmetic import multiply
+from ..ops.elementwise.bounds import maximum, minimum
+from ..ops.elementwise.logic import where
 from ..ops.sources import identity
 from ..regions.rules import Rule
 from .entries import entry, rule

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import FINITE, INTEGER, NON_NEGATIVE_OR_INFINITE, POSITIVE, POSITIVE_OR_INFINITE
 from ..differentiate.site import Site
-from ..ir.domains import FINITE, INTEGER, NON_NEGATIVE_OR_INFINITE, POSITIVE, POSITIVE_OR_INFINITE
 from ..ir.node import Tensor
 from ..ops.base import rounded_once
-from ..ops.bounds import clip, maximum, nan_to_num
-from ..ops.complex_parts import conj, real
 from ..ops.demands import within
-from ..ops.exponential import sqrt
-from ..ops.shaping import normal_axis
+from ..ops.elementwise.bounds import clip, maximum, nan_to_num
+from ..ops.elementwise.complex_parts import conj, real
+from ..ops.elementwise.exponential import sqrt
+from ..ops.shape.reshaping import normal_axis
 from ..regions.rules import Rule
 from .entries import entry, rule
 from .sites import changed, number, total

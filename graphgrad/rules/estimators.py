@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base.domains import FROM_ONE, INTEGER, POSITIVE
+from ..base.errors import DTypeError, ExecutionError, counted, did_you_mean
+from ..base.flags import function
+from ..base.position import of_function, show
 from ..differentiate.site import Site
-from ..ir.domains import FROM_ONE, INTEGER, POSITIVE
-from ..ir.errors import DTypeError, ExecutionError, counted, did_you_mean
-from ..ir.flags import function
 from ..ir.node import Tensor
-from ..ir.position import of_function, show
 from ..ops import random
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, cast
-from ..ops.complex_parts import real
 from ..ops.demands import within
-from ..ops.logic import where
+from ..ops.elementwise.complex_parts import real
+from ..ops.elementwise.logic import where
 from ..ops.python_function import py_function
 from ..regions.contracts import Contract
 from ..regions.rules import Rule

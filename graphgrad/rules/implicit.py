@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ..base.domains import FROM_ONE, NON_NEGATIVE
+from ..base.errors import DTypeError, ExecutionError, ShapeError
+from ..base.kinds import kind_of
+from ..base.position import caller, show
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.domains import FROM_ONE, NON_NEGATIVE
-from ..ir.errors import DTypeError, ExecutionError, ShapeError
 from ..ir.graph import current
-from ..ir.kinds import kind_of
 from ..ir.node import Tensor
-from ..ir.position import caller, show
 from ..ir.program import Program
 from ..ir.types import Array, compatible
 from ..ops.base import NO_GRAD, TensorLike, as_tensor, build
 from ..ops.control import BodyGraph, BodyScope, constants_of, interpret
-from ..ops.creation import zeros_like
+from ..ops.create.creation import zeros_like
 from ..ops.python_function import py_function
 from ..ops.sources import Placeholder, identity
 from ..regions.scopes import override_gradient

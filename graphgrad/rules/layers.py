@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.errors import GradientError
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.errors import GradientError
 from ..ir.node import Tensor
 from .ledger import Ledger
 from .sites import Layer, layer

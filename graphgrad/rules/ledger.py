@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from ..base.collector import having
+from ..base.errors import GradientError, counted
 from ..differentiate.site import NodeSite, Site
 from ..differentiate.travel.trace import TraceGraph
-from ..ir.collector import having
-from ..ir.errors import GradientError, counted
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
 from ..ops.base import NO_GRAD, ZeroTensor, is_zero
 from ..ops.control import BodyGraph, around
-from ..ops.creation import zeros_like
+from ..ops.create.creation import zeros_like
 from .sites import total
 
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.domains import FINITE, NON_NEGATIVE
+from ..base.errors import GradientError
+from ..base.flags import truth
+from ..base.tree import flatten
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
-from ..ir.domains import FINITE, NON_NEGATIVE
-from ..ir.errors import GradientError
-from ..ir.flags import truth
 from ..ir.node import Tensor
-from ..ir.tree import flatten
-from ..ops.accumulate import AddN
 from ..ops.base import NO_GRAD, TensorLike, apply, cast
-from ..ops.bounds import maximum, minimum
 from ..ops.demands import in_order, within
-from ..ops.shaping import broadcast_like
+from ..ops.elementwise.accumulate import AddN
+from ..ops.elementwise.bounds import maximum, minimum
+from ..ops.shape.reshaping import broadcast_like
 from ..ops.sources import identity
 from ..regions.contracts import Contract
 from ..regions.rules import Rule

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import BITS, FINITE, POSITIVE, Domain
+from ..base.flags import truth
 from ..differentiate.site import Site
-from ..ir.domains import BITS, FINITE, POSITIVE, Domain
-from ..ir.flags import truth
 from ..ir.node import Tensor
 from ..ops.base import TensorLike, as_tensor, cast, is_floating
-from ..ops.bounds import clip
-from ..ops.creation import ones_like
+from ..ops.create.creation import ones_like
 from ..ops.demands import in_order, within_dtype
-from ..ops.exponential import sqrt
-from ..ops.logic import logical_and, where
-from ..ops.rounding import rint
-from ..ops.shaping import sum_to
+from ..ops.elementwise.bounds import clip
+from ..ops.elementwise.exponential import sqrt
+from ..ops.elementwise.logic import logical_and, where
+from ..ops.elementwise.rounding import rint
+from ..ops.shape.reshaping import sum_to
 from ..regions.contracts import surrogate_of
 from ..regions.scopes import override_gradient
 from .entries import entry, rule

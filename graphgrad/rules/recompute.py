@@ -8,6 +8,9 @@ from itertools import pairwise
 from math import comb, isqrt
 from typing import Any
 
+from ..base.domains import FROM_ONE, INTEGER
+from ..base.errors import GradientError, GraphError
+from ..base.tree import flatten, unflatten
 from ..differentiate.choosing import resolved
 from ..differentiate.forward.judge import judged_inside
 from ..differentiate.gradients import gradients
@@ -16,16 +19,13 @@ from ..differentiate.question import Question
 from ..differentiate.travel.transplant import Transplant
 from ..ir.build import read_here
 from ..ir.context import Scope, Unasked
-from ..ir.domains import FROM_ONE, INTEGER
-from ..ir.errors import GradientError, GraphError
 from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
-from ..ir.tree import flatten, unflatten
 from ..ops.base import NO_GRAD, Constant, apply, is_zero
 from ..ops.control import around
+from ..ops.identities.sequencing import After
 from ..ops.random.keys import RandomKey
-from ..ops.sequencing import After
 from ..ops.sources import Assign, identity
 from ..regions.index import has_gradient
 from ..regions.rules import own_rule

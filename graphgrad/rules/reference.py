@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.domains import ANY, NON_NEGATIVE
+from ..base.errors import GradientError
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
-from ..ir.domains import ANY, NON_NEGATIVE
-from ..ir.errors import GradientError
 from ..ir.node import Node, Tensor
 from ..ops.base import NO_GRAD, ZERO, TensorLike, apply, as_tensor, is_zero
-from ..ops.bounds import maximum
 from ..ops.demands import within
-from ..ops.exponential import exp
-from ..ops.logic import where
-from ..ops.magnitudes import absolute
-from ..ops.reductions import logsumexp
-from ..ops.reductions import sum as reduce_sum
-from ..ops.shaping import broadcast_like, sum_to
+from ..ops.elementwise.bounds import maximum
+from ..ops.elementwise.exponential import exp
+from ..ops.elementwise.logic import where
+from ..ops.elementwise.magnitudes import absolute
+from ..ops.reduce.reductions import logsumexp
+from ..ops.reduce.reductions import sum as reduce_sum
+from ..ops.shape.reshaping import broadcast_like, sum_to
 from ..ops.sources import identity, stop_gradient
 from ..regions.contracts import Contract
 from ..regions.rules import Rule

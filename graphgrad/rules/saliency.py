@@ -6,9 +6,9 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
-from ..ops.bounds import maximum
-from ..ops.logic import logical_and, where
-from ..ops.reductions import any as some
+from ..ops.elementwise.bounds import maximum
+from ..ops.elementwise.logic import logical_and, where
+from ..ops.reduce.reductions import any as some
 from ..regions.rules import Rule
 from .entries import entry, rule
 from .sites import alike, only

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import ANY, FROM_ZERO
+from ..base.errors import GradientError, counted
 from ..differentiate.site import Site
-from ..ir.domains import ANY, FROM_ZERO
-from ..ir.errors import GradientError, counted
 from ..ir.node import Tensor
 from ..ops.base import DEFAULT, NO_GRAD, TensorLike
 from ..ops.demands import within

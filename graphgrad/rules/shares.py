@@ -19,11 +19,11 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.residual import Residual
 from ..ops.base import NO_GRAD, ZERO, Constant, Full, apply, is_zero
-from ..ops.logic import where
-from ..ops.magnitudes import copysign
+from ..ops.elementwise.logic import where
+from ..ops.elementwise.magnitudes import copysign
 from ..ops.per_example import PerExample
-from ..ops.reductions import ReduceSum
-from ..ops.shaping import sum_to
+from ..ops.reduce.reductions import ReduceSum
+from ..ops.shape.reshaping import sum_to
 from .ledger import Ledger, flows
 from .sites import number
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.errors import DTypeError, GradientError
 from ..differentiate.site import Site
-from ..ir.errors import DTypeError, GradientError
 from ..ir.node import Node, Tensor
 from ..ops.base import NO_GRAD, TensorLike, apply, cast, is_zero, like
-from ..ops.reductions import sum as reduce_sum
+from ..ops.reduce.reductions import sum as reduce_sum
 
 
 def single(site: Site) -> tuple[Tensor, Tensor]:

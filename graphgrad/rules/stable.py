@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.domains import FINITE, INTEGER
+from ..base.flags import function
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.domains import FINITE, INTEGER
-from ..ir.flags import function
 from ..ir.node import Tensor
-from ..ops.complex_parts import conj
 from ..ops.demands import within
-from ..ops.logic import where
+from ..ops.elementwise.complex_parts import conj
+from ..ops.elementwise.logic import where
 from ..ops.nn.activations import sigmoid
 from ..ops.nn.softmaxes import softmax
-from ..ops.reductions import normal_axes
-from ..ops.shaping import expand_dims
+from ..ops.reduce.reductions import normal_axes
+from ..ops.shape.reshaping import expand_dims
 from ..ops.sources import identity
 from ..regions.rules import Rule
 from .entries import entry, rule

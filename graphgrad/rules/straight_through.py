@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.domains import POSITIVE_OR_INFINITE
 from ..differentiate.site import Site
-from ..ir.domains import POSITIVE_OR_INFINITE
 from ..ir.node import Tensor
-from ..ops.bounds import clip
 from ..ops.demands import within
-from ..ops.logic import where
-from ..ops.magnitudes import absolute
+from ..ops.elementwise.bounds import clip
+from ..ops.elementwise.logic import where
+from ..ops.elementwise.magnitudes import absolute
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
 from .entries import entry, rule

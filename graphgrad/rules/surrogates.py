@@ -6,15 +6,15 @@ from collections.abc import Callable
 from math import pi
 from typing import Any
 
+from ..base.domains import NON_NEGATIVE, POSITIVE
+from ..base.flags import function
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
-from ..ir.domains import NON_NEGATIVE, POSITIVE
-from ..ir.flags import function
 from ..ir.node import Tensor
-from ..ops.bounds import clip, maximum
 from ..ops.demands import within
-from ..ops.magnitudes import absolute
-from ..ops.trigonometry import arctan
+from ..ops.elementwise.bounds import clip, maximum
+from ..ops.elementwise.magnitudes import absolute
+from ..ops.elementwise.trigonometry import arctan
 from ..regions.contracts import surrogate_of
 from ..regions.rules import Rule
 from .entries import entry, rule

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphgrad.__main__ import COMMANDS, EXIT_CODES, main
-from graphgrad.inspect.svg import can_render
+from graphgrad.inspect.write.svg import can_render
 
 MODELS = f"{Path(__file__).parent / 'models.py'}:"
 
@@ -182,8 +182,8 @@ class TestDot:
         assert file.read_bytes().startswith(start)
 
     def test_where_graphviz_is_missing(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr("graphgrad.inspect.svg.find_spec", lambda name: None)
-        monkeypatch.setattr("graphgrad.inspect.svg.shutil.which", lambda name: None)
+        monkeypatch.setattr("graphgrad.inspect.write.svg.find_spec", lambda name: None)
+        monkeypatch.setattr("graphgrad.inspect.write.svg.shutil.which", lambda name: None)
         assert main(["dot", MODELS + "graph", "-o", str(tmp_path / "g.svg")]) == 2
         assert "pip install" in capsys.readouterr().err
 

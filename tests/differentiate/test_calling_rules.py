@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import multiply, negative, subtract
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.logic import where
+from graphgrad.ops.elementwise.arithmetic import multiply, negative, subtract
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.logic import where
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.random import bernoulli, normal
-from graphgrad.ops.reductions import sum as reduce_sum
-from graphgrad.ops.shaping import broadcast_to
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.shape.reshaping import broadcast_to
 from graphgrad.ops.sources import identity, placeholder, stop_gradient
-from graphgrad.ops.trigonometry import cos, sin, tanh
 
 from .helpers import (
     Spy,

@@ -14,9 +14,9 @@ from graphgrad.differentiate.choices import OTHERS
 from graphgrad.ir.residual import Residual
 from graphgrad.ir.verify import verify_graph
 from graphgrad.ops.control import cond
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.sources import identity, placeholder
-from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions.select import select
 
 from .helpers import Spy, calls_of, default, message_of, scaled, value, values

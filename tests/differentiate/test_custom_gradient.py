@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import cos, sin
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, variable
-from graphgrad.ops.trigonometry import cos, sin
 
 from .helpers import Spy, message_of, scaled, value, values
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import negative
-from graphgrad.ops.bounds import clip, maximum, minimum
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.joining import split
-from graphgrad.ops.magnitudes import abs as absolute
-from graphgrad.ops.magnitudes import sign
-from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.elementwise.arithmetic import negative
+from graphgrad.ops.elementwise.bounds import clip, maximum, minimum
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.magnitudes import abs as absolute
+from graphgrad.ops.elementwise.magnitudes import sign
+from graphgrad.ops.elementwise.trigonometry import cos, sin
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.shape.joining import split
 from graphgrad.ops.sources import (
     identity,
     placeholder,
@@ -25,7 +26,6 @@ from graphgrad.ops.sources import (
     undefined_gradient,
     zero_gradient,
 )
-from graphgrad.ops.trigonometry import cos, sin
 
 from .helpers import Spy, calls_of, default, scaled, value, values
 

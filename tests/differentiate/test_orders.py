@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp, log
+from graphgrad.ops.elementwise.exponential import exp, log
+from graphgrad.ops.elementwise.trigonometry import cos, sin
 from graphgrad.ops.sources import identity, placeholder, variable
-from graphgrad.ops.trigonometry import cos, sin
 
 from .helpers import Spy, default, hidden, value, values
 

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.sources import identity, placeholder
-from graphgrad.ops.trigonometry import cos, sin, tanh
 
 from ..each import each
 from .helpers import values

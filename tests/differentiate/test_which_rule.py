@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.logic import greater, where
-from graphgrad.ops.magnitudes import sign
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.logic import greater, where
+from graphgrad.ops.elementwise.magnitudes import sign
+from graphgrad.ops.elementwise.rounding import floor
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.python_function import py_function
-from graphgrad.ops.rounding import floor
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, undefined_gradient
-from graphgrad.ops.trigonometry import cos, sin, tanh
 
 from .helpers import Spy, default, impure, scaled, value, values
 

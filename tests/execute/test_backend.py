@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graphgrad.base.errors import ExecutionError, MissingBackendError, UnknownBackendError
 from graphgrad.compiled import compile
 from graphgrad.execute import loading as module
 from graphgrad.execute.kernels import Kernels, one_call_per_node
@@ -11,12 +12,11 @@ from graphgrad.execute.loading import (
     load_backend,
 )
 from graphgrad.execute.numpy.backend import NumpyBackend
-from graphgrad.ir.errors import ExecutionError, MissingBackendError, UnknownBackendError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.ops.base import apply
-from graphgrad.ops.exponential import Exp, exp
+from graphgrad.ops.elementwise.exponential import Exp, exp
 from graphgrad.ops.sources import Identity, identity, placeholder, stop_gradient
 
 

@@ -7,14 +7,14 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.numpy.calls import CAST, CHOOSE, calls_of, writing
-from graphgrad.ops.arithmetic import Add
 from graphgrad.ops.base import Cast
-from graphgrad.ops.bounds import Clip, Maximum
-from graphgrad.ops.exponential import Sigmoid
-from graphgrad.ops.logic import Where
+from graphgrad.ops.elementwise.arithmetic import Add
+from graphgrad.ops.elementwise.bounds import Clip, Maximum
+from graphgrad.ops.elementwise.exponential import Sigmoid
+from graphgrad.ops.elementwise.logic import Where
+from graphgrad.ops.elementwise.powers import Power
 from graphgrad.ops.nn.activations import Relu, ReluGrad
-from graphgrad.ops.powers import Power
-from graphgrad.ops.shaping import Reshape
+from graphgrad.ops.shape.reshaping import Reshape
 from graphgrad.ops.special.scipy_functions import OfScipy
 
 from ..each import each, initial

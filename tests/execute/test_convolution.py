@@ -10,7 +10,7 @@ import pytest
 
 from graphgrad.execute.numpy import convolution
 from graphgrad.execute.numpy.convolution import convolve, gradient_of_filter, gradient_of_image
-from graphgrad.ops.nn.convolution import Conv2D, geometries
+from graphgrad.ops.nn.conv2d import Conv2D, geometries
 
 CASES = [
     *geometries(),

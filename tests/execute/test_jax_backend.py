@@ -5,22 +5,22 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
+from graphgrad.base.errors import ExecutionError
 from graphgrad.compiled import compile
 from graphgrad.execute.kernels import one_call_per_node
 from graphgrad.execute.loading import load_backend
-from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.ops import random
-from graphgrad.ops.arithmetic import add
 from graphgrad.ops.base import apply, constant
 from graphgrad.ops.control import cond
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.arithmetic import add
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.identities.sequencing import After
 from graphgrad.ops.python_function import py_function
-from graphgrad.ops.reductions import sum as reduce_sum
-from graphgrad.ops.sequencing import After
-from graphgrad.ops.shaping import broadcast_like, reshape
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.shape.reshaping import broadcast_like, reshape
 from graphgrad.ops.sources import assign, placeholder, variable
 
 jax = pytest.importorskip("jax")

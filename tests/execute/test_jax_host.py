@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir import locks
+from graphgrad.base import locks
 
 jax = pytest.importorskip("jax")
 HostCalls = pytest.importorskip("graphgrad.execute.jax.host").HostCalls

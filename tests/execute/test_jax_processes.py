@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir import digest, processes
-from graphgrad.ir.errors import DeviceError, ExecutionError, FileError, GraphError
+from graphgrad.base import processes
+from graphgrad.base.errors import DeviceError, ExecutionError, FileError, GraphError
+from graphgrad.ir import digest
 
 SCALE = Path(__file__).parents[2] / "examples" / "scale"
 PROGRAMS = sorted(path.stem for path in SCALE.glob("*.py") if path.stem != "network")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import DeviceError, GraphError, ShapeError
+from graphgrad.base.errors import DeviceError, GraphError, ShapeError
 
 jax = pytest.importorskip("jax")
 from jax.sharding import Mesh, NamedSharding  # noqa: E402

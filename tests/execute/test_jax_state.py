@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import ExecutionError, StateError
+from graphgrad.base.errors import ExecutionError, StateError
 from graphgrad.ir.held import fetched
 
 jax = pytest.importorskip("jax")

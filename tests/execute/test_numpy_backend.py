@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import ExecutionError
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.numpy.kernels import KERNELS
 from graphgrad.execute.run import planned
-from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.ir.types import tensor_type
-from graphgrad.ops.arithmetic import add, divide
 from graphgrad.ops.base import Cast, apply, build, constant
 from graphgrad.ops.control import cond
-from graphgrad.ops.exponential import exp, log
-from graphgrad.ops.reductions import sum as reduce_sum
-from graphgrad.ops.shaping import (
+from graphgrad.ops.elementwise.arithmetic import add, divide
+from graphgrad.ops.elementwise.exponential import exp, log
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.shape.reshaping import (
     ExpandDims,
     Reshape,
     Squeeze,

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import ExecutionError, ShapeError
 from graphgrad.execute.kernels import Kernels
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run import planned
 from graphgrad.execute.run.planned import KernelBinding, PlannedBackend
-from graphgrad.ir.errors import ExecutionError, ShapeError
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower import alias, memory, schedule

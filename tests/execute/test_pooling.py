@@ -7,7 +7,7 @@ import pytest
 
 from graphgrad.execute.numpy import pooling
 from graphgrad.execute.numpy.pooling import max_pool, max_pool_gradient
-from graphgrad.ops.nn.pooling import MaxPool, MaxPoolGrad
+from graphgrad.ops.nn.pool2d import MaxPool, MaxPoolGrad
 
 IMAGES = [
     *MaxPool.geometries(np.random.default_rng(0)),

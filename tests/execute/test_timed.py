@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import ExecutionError
 from graphgrad.execute.backend import Backend
 from graphgrad.execute.loading import load_backend
 from graphgrad.execute.run.timed import timed_runs
-from graphgrad.ir.errors import ExecutionError
 from graphgrad.ir.program import Program
 
 

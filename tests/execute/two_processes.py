@@ -12,7 +12,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import graphgrad as gg
-from graphgrad.ir.errors import DeviceError, ExecutionError, FileError, GraphError, ShapeError
+from graphgrad.base.errors import DeviceError, ExecutionError, FileError, GraphError, ShapeError
 
 ADDRESS, INDEX, FOLDER = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 FAILS = sys.argv[4] if len(sys.argv) > 4 else None

@@ -342,7 +342,7 @@ def test_gradients_of_batches_complex_numbers_and_other_dtypes(written):
     same(there(*arrays, np.arange(4)), f(*arrays, np.arange(4, dtype="int8")), 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::graphgrad.ir.errors.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore::graphgrad.base.errors.PerformanceWarning")
 def test_what_is_run_for_one_example_after_the_other(written):
     x, n = gg.placeholder((2, 3), name="x"), gg.placeholder((None, 3), name="n")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphgrad.inspect.html import write_html
+from graphgrad.inspect.write.html import write_html
 
 from .chromium import Browser
 

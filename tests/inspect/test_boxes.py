@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .pages import chain
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .chromium import PROGRAM
 from .pages import HOSTILE, chain, hostile, marked, plain, ste

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import boxes, labels, marked, nested, parsed, titled
 

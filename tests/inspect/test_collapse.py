@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.collapse import READABLE
-from graphgrad.inspect.picture import Picture
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.layout.picture import Picture
+from graphgrad.inspect.scene.collapse import READABLE
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import chain, edges, labels, marked, nested, network, parsed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import graphgrad as gg
-from graphgrad.inspect.columns import column_title
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.columns import column_title
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import chain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import ONE_HOSTILE_NAME, hostile, labels, log1pexp, network, parsed, ste
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import colours
-from graphgrad.inspect.escape import for_dot
-from graphgrad.inspect.picture import Picture
-from graphgrad.inspect.view import view_of
-from graphgrad.ir.errors import GraphError
+from graphgrad.base.errors import GraphError
+from graphgrad.inspect.layout import colours
+from graphgrad.inspect.layout.picture import Picture
+from graphgrad.inspect.scene.escape import for_dot
+from graphgrad.inspect.scene.view import view_of
 
 from .random_nets import guided_cnn
 from .seeing import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import extras
-from graphgrad.inspect.html import to_html
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.page import extras
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write.html import to_html
 
 from .pages import marked, model_in, plain
 from .seeing import nested

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
-from graphgrad.ir.position import source_line
+from graphgrad.base.position import source_line
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import labels, marked, network, parsed
 

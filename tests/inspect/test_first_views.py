@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.collapse import LARGE, READABLE
-from graphgrad.inspect.picture import HUB, Picture
-from graphgrad.inspect.unrolled import runs_of
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.layout.picture import HUB, Picture
+from graphgrad.inspect.scene.collapse import LARGE, READABLE
+from graphgrad.inspect.scene.unrolled import runs_of
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import network
 from .zoo import LARGE as LARGE_ONES

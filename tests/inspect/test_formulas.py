@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import graphgrad as gg
-from graphgrad.inspect.formula_math import equation_math
-from graphgrad.inspect.formula_text import formula_text
-from graphgrad.inspect.formulas import LIMIT, formulas_of
-from graphgrad.inspect.html import to_html
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.page.formula_math import equation_math
+from graphgrad.inspect.page.formula_text import formula_text
+from graphgrad.inspect.page.formulas import LIMIT, formulas_of
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write.html import to_html
 
 from .pages import marked, model_in
 from .seeing import log1pexp, nested, network

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.html import to_html, write_html
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write.html import to_html, write_html
 
 from .pages import HOSTILE, chain, hash_of, hostile, marked, model_in, plain, policy_of
 
@@ -115,7 +115,7 @@ def test_bytes_depend_on_the_graph_alone(page):
     assert to_html(marked()) == page
     code = (
         "import hashlib; from tests.inspect.pages import marked\n"
-        "from graphgrad.inspect.html import to_html\n"
+        "from graphgrad.inspect.write.html import to_html\n"
         "print(hashlib.sha256(to_html(marked()).encode()).hexdigest())"
     )
     done = subprocess.run(

@@ -8,8 +8,8 @@ from itertools import combinations
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.html import write_html
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write.html import write_html
 
 from .chromium import PROGRAM
 from .pages import marked, plain

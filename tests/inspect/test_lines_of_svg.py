@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import svg
+from graphgrad.inspect.write import svg
 
 from .random_nets import guided_cnn, two_gradients
 from .seeing import log1pexp, nested

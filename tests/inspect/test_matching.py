@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import graphgrad as gg
-from graphgrad.inspect.matching import Matches
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.matching import Matches
+from graphgrad.inspect.scene.view import view_of
 
 from .pages import marked, plain
 

@@ -8,8 +8,8 @@ import re
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.picture import Picture
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.layout.picture import Picture
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import HOSTILE, chain, hostile, marked, network
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.model import model_of
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.page.model import model_of
+from graphgrad.inspect.scene.view import view_of
 
 from .pages import HOSTILE, hostile, marked, plain
 

@@ -7,8 +7,9 @@ import re
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import notebook, svg
-from graphgrad.inspect.svg import RenderError
+from graphgrad.inspect import notebook
+from graphgrad.inspect.write import svg
+from graphgrad.inspect.write.svg import RenderError
 
 from .seeing import ONE_HOSTILE_NAME, chain, hostile, marked, network
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.picture import COPY_LIMIT, Picture
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.layout.picture import COPY_LIMIT, Picture
+from graphgrad.inspect.scene.view import view_of
 
 from .random_nets import guided_cnn, random_net, two_gradients
 from .seeing import contradiction, nested, network

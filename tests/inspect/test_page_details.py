@@ -11,7 +11,7 @@ from rich.console import Console
 import graphgrad as gg
 from graphgrad.demo import command, report
 from graphgrad.demo.training import Settings
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .chromium import PROGRAM
 from .pages import chain, hostile, marked, plain

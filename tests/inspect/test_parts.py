@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import graphgrad as gg
-from graphgrad.inspect.boxes import Part
-from graphgrad.inspect.parts import CROWDED, CROWDED_BOXES
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.boxes import Part
+from graphgrad.inspect.scene.parts import CROWDED, CROWDED_BOXES
+from graphgrad.inspect.scene.view import view_of
 
 from .pages import chain
 

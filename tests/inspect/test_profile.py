@@ -8,7 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.execute.loading import load_backend
 from graphgrad.execute.run.timed import Run, Span, timed_runs
-from graphgrad.inspect.profile import Profile, Share, region_of
+from graphgrad.inspect.scene.profile import Profile, Share, region_of
 from graphgrad.ir.program import Program
 from graphgrad.lower.fused import gathered
 from graphgrad.lower.loop_ir import Fusion, Space

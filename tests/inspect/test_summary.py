@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.flops import flops_of
+from graphgrad.inspect.scene.flops import flops_of
 from graphgrad.ir.op import OP_TYPES, Op
 
 from ..each import together

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import svg
-from graphgrad.inspect.svg import RenderError
+from graphgrad.inspect.write import svg
+from graphgrad.inspect.write.svg import RenderError
 
 from .random_nets import guided_cnn
 from .seeing import HOSTILE, hostile, marked, network

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect import tensorboard
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write import tensorboard
 
 from .seeing import HOSTILE, hostile, marked, network
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 
 from .seeing import HOSTILE, chain, hostile, log1pexp, marked, network
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.svg import can_render
+from graphgrad.inspect.write.svg import can_render
 from graphgrad.ir.residual import Residual
 from tests.each import together
 

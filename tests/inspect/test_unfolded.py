@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.svg import can_render
-from graphgrad.inspect.unfolded import unfold
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.unfolded import unfold
+from graphgrad.inspect.scene.view import view_of
+from graphgrad.inspect.write.svg import can_render
 
 from .pages import model_in
 from .seeing import boxes, choice, contradiction, labels, parsed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.inspect.view import view_of
+from graphgrad.inspect.scene.view import view_of
 from graphgrad.ir.verify import verify_graph
 
 from .seeing import log1pexp, marked, nested, network, ste, twice

@@ -12,9 +12,9 @@ from collections import Counter
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from graphgrad.inspect.text import graph_text
+from graphgrad.base.position import show
+from graphgrad.inspect.write.text import graph_text
 from graphgrad.ir.node import Region, RuleCall
-from graphgrad.ir.position import show
 from graphgrad.ir.residual import Residual
 from graphgrad.regions.boundary import boundary_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import GraphError, ScopeError, ShapeError
 from graphgrad.ir.build import adopted, apply, build, read_here
 from graphgrad.ir.context import CONTEXT, Context
-from graphgrad.ir.errors import GraphError, ScopeError, ShapeError
 from graphgrad.ir.graph import current
 from graphgrad.ir.op import OP_TYPES
 from graphgrad.ir.residual import Residual

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import ScopeError
 from graphgrad.ir.context import CONTEXT, UNASKED, Context, Scope, Within
-from graphgrad.ir.errors import ScopeError
 from graphgrad.ir.graph import current
 from graphgrad.ir.region_tree import MARKED
 

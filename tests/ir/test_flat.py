@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import GraphError
+from graphgrad.base.errors import GraphError
+from graphgrad.base.position import full
 from graphgrad.ir.flat import closes_over, flatten_graph, holds, restore_graph
-from graphgrad.ir.position import full
 from graphgrad.ir.verify import verify_graph
 
 

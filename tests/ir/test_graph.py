@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import GraphError, ScopeError
 from graphgrad.ir.context import CONTEXT
-from graphgrad.ir.errors import GraphError, ScopeError
 from graphgrad.ir.graph import current, default_graph, name_scope, reset_default_graph
 from graphgrad.ir.verify import verify_graph
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import GraphError, RegionError, SymbolicError
+from graphgrad.base.errors import GraphError, RegionError, SymbolicError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.node import Region, RuleCall, common_region, enclosing
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import DTypeError
 from graphgrad.ir import op as module
 from graphgrad.ir.build import apply, build
-from graphgrad.ir.errors import DTypeError
 from graphgrad.ir.op import OP_TYPES, Op, OpTypes, lasting, op_types
 
 from .racing import race

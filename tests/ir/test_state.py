@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.collector import having
-from graphgrad.ir.errors import DTypeError, ShapeError, StateError, SymbolicError
+from graphgrad.base.collector import having
+from graphgrad.base.errors import DTypeError, ShapeError, StateError, SymbolicError
 from graphgrad.ir.state import RUN
 
 

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from graphgrad.ir.errors import DTypeError, ShapeError
+from graphgrad.base.errors import DTypeError, ShapeError
 from graphgrad.ir.types import (
     as_dtype,
     as_shape,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import GraphError
+from graphgrad.base.errors import GraphError
 from graphgrad.ir.node import Tensor
 from graphgrad.ir.program import Program, with_inputs
 from graphgrad.ir.types import tensor_type

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.tree import flatten
 from graphgrad.ir.build import build
-from graphgrad.ir.tree import flatten
 from graphgrad.laws import backends
 from graphgrad.laws.trying import close, of_type
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.tree import flatten
+from graphgrad.base.tree import flatten
 
 from ..each import each
 from .contracts import ALL, CONTRACTS

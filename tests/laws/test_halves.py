@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.tree import flatten
 from graphgrad.execute.kernels import one_call_per_node
 from graphgrad.execute.numpy.kernels import KERNELS
 from graphgrad.ir.program import Program
-from graphgrad.ir.tree import flatten
-from graphgrad.ops.accumulate import AddN
+from graphgrad.ops.elementwise.accumulate import AddN
 
 from ..each import each, grouped, judge
 from .cases import CASES, placed

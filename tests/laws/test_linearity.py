@@ -10,7 +10,7 @@ from graphgrad.differentiate.linearity import NonLinear, check_linear
 from graphgrad.ir.residual import residual_op
 from graphgrad.laws import linearity
 from graphgrad.ops.base import apply
-from graphgrad.ops.sequencing import After
+from graphgrad.ops.identities.sequencing import After
 
 from ..each import by_law, each
 from .cases import CASES

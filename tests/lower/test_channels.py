@@ -8,7 +8,7 @@ from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
 from graphgrad.lower.decompose import decompose
-from graphgrad.ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
+from graphgrad.ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
 
 
 @pytest.mark.parametrize("op_type", [Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput])

@@ -11,7 +11,7 @@ from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
 from graphgrad.ir.verify import verify_program
 from graphgrad.lower.decompose import decompose
-from graphgrad.ops.accumulate import AddN
+from graphgrad.ops.elementwise.accumulate import AddN
 from graphgrad.ops.older_numpy import ROOTS
 
 OPS = (

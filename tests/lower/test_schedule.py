@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import graphgrad.ops.methods  # noqa: F401  (operators)
+import graphgrad.ops.protocols.methods  # noqa: F401  (operators)
 from graphgrad.execute.kernels import Kernels
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run.planned import PlannedBackend
@@ -12,17 +12,17 @@ from graphgrad.ir.graph import Graph
 from graphgrad.ir.op import Op, op_types
 from graphgrad.ir.program import Program
 from graphgrad.lower.schedule import of_one_run
-from graphgrad.ops.arithmetic import negative
+from graphgrad.ops.arrays.nonzero import nonzero
+from graphgrad.ops.arrays.taking import take
 from graphgrad.ops.control import cond, scan
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.joining import split
-from graphgrad.ops.logic import where
-from graphgrad.ops.nonzero import nonzero
-from graphgrad.ops.reductions import sum as reduce_sum
-from graphgrad.ops.shaping import reshape, transpose
-from graphgrad.ops.sorting import sort
+from graphgrad.ops.elementwise.arithmetic import negative
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.logic import where
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.reduce.sorting import sort
+from graphgrad.ops.shape.joining import split
+from graphgrad.ops.shape.reshaping import reshape, transpose
 from graphgrad.ops.sources import identity, placeholder
-from graphgrad.ops.taking import take
 
 BIG = 100_000
 

@@ -11,8 +11,8 @@ from graphgrad.ir.op import Op
 from graphgrad.ir.strided import Strided, contiguous, row_major
 from graphgrad.lower.loop_ir import axes_through, viewed
 from graphgrad.ops.base import apply
-from graphgrad.ops.shaping import Transpose
-from graphgrad.ops.slicing import Slice
+from graphgrad.ops.shape.reshaping import Transpose
+from graphgrad.ops.shape.slicing import Slice
 
 
 def _cases():

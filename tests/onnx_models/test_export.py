@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.tree import flatten
 from graphgrad.extend import Op, apply
-from graphgrad.ir.tree import flatten
 
 from .networks import MODELS
 

@@ -16,10 +16,10 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import extend
+from graphgrad.base.errors import ExecutionError
 from graphgrad.differentiate.linearity import NonLinear
 from graphgrad.execute.kernels import Kernels, one_call_per_node
-from graphgrad.inspect.flops import flops_of
-from graphgrad.ir.errors import ExecutionError
+from graphgrad.inspect.scene.flops import flops_of
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.laws.check_op import LAWS

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base import kinds
 from graphgrad.execute.kernels import one_call_per_node
 from graphgrad.execute.numpy.kernels import KERNELS
-from graphgrad.ir import kinds
 from graphgrad.ir.program import Program
 from graphgrad.lower.widen import widen
 

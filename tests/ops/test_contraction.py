@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from graphgrad.ops.einsum import contraction
+from graphgrad.ops.contract.einsum import contraction
 
 CASES = [
     (("ab", "bc", "ac"), ("", "a", "c", "b", ("", ""))),

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import DTypeError, ShapeError
-from graphgrad.ops import indexing as I
-from graphgrad.ops import reductions as R
-from graphgrad.ops import sorting as O
+from graphgrad.base.errors import DTypeError, ShapeError
+from graphgrad.ops.reduce import reductions as R
+from graphgrad.ops.reduce import sorting as O
+from graphgrad.ops.shape import indexing as I
 from graphgrad.ops.sources import placeholder
 
 from .against_numpy import difference, gradient, run, same

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from graphgrad.base.errors import DTypeError, GradientError, ShapeError
 from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
-from graphgrad.ir.errors import DTypeError, GradientError, ShapeError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.program import Program
-from graphgrad.ops import diagonal, linalg, products, reductions
+from graphgrad.ops import linalg
+from graphgrad.ops.contract import products
+from graphgrad.ops.create import diagonal
+from graphgrad.ops.reduce import reductions
 from graphgrad.ops.sources import placeholder
 
 RNG = np.random.default_rng(0)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.special
 
+from graphgrad.base.errors import DTypeError, ShapeError
 from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
-from graphgrad.ir.errors import DTypeError, ShapeError
 from graphgrad.ir.graph import Graph
 from graphgrad.ops import nn, special
-from graphgrad.ops.reductions import sum as total
+from graphgrad.ops.reduce.reductions import sum as total
 from graphgrad.ops.sources import placeholder
 
 RNG = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops import numpy_protocol as protocol
 from graphgrad.ops import older_numpy
+from graphgrad.ops.protocols import numpy_protocol as protocol
 
 A = np.array([[0.3, -1.2, 2.5], [0.0, 1.0, -0.5]])
 SQUARE = np.array([[2.0, 0.5, 0.0], [0.5, 3.0, 1.0], [0.0, 1.0, 4.0]])

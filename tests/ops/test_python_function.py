@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from graphgrad.base.errors import DTypeError, ExecutionError, GradientError
 from graphgrad.compiled import evaluate
 from graphgrad.differentiate.gradients import gradients
-from graphgrad.ir.errors import DTypeError, ExecutionError, GradientError
 from graphgrad.ir.graph import Graph
 from graphgrad.ops.python_function import py_function
 from graphgrad.ops.sources import placeholder

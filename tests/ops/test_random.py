@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import DTypeError, GradientError, ShapeError, StateError
 from graphgrad.compiled import compile, evaluate
 from graphgrad.differentiate.gradients import gradients
 from graphgrad.execute.kernels import one_call_per_node
 from graphgrad.execute.loading import load_backend
 from graphgrad.ir.build import apply
-from graphgrad.ir.errors import DTypeError, GradientError, ShapeError, StateError
 from graphgrad.ir.graph import Graph
 from graphgrad.ir.program import Program
 from graphgrad.ir.state import State
 from graphgrad.ops import random
 from graphgrad.ops.base import constant
-from graphgrad.ops.indexing import take
 from graphgrad.ops.random.draws import _order
 from graphgrad.ops.random.rejection import LogGammaSlope
+from graphgrad.ops.shape.indexing import take
 from graphgrad.ops.sources import placeholder
 from graphgrad.ops.special.quantile import NormalPoint, NormalQuantile
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.base.errors import ShapeError
 from graphgrad.extend import apply
-from graphgrad.ir.errors import ShapeError
-from graphgrad.ops import cumulative as C
-from graphgrad.ops import reductions as R
+from graphgrad.ops.reduce import cumulative as C
+from graphgrad.ops.reduce import reductions as R
 from graphgrad.ops.sources import placeholder
 
 from ..each import crossed

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import ShapeError
-from graphgrad.ops import borders as B
-from graphgrad.ops import creation as N
-from graphgrad.ops import joining as J
-from graphgrad.ops import padding as P
-from graphgrad.ops import reductions as R
-from graphgrad.ops import shaping as S
+from graphgrad.base.errors import ShapeError
+from graphgrad.ops.arrays import borders as B
+from graphgrad.ops.create import creation as N
+from graphgrad.ops.reduce import reductions as R
+from graphgrad.ops.shape import joining as J
+from graphgrad.ops.shape import padding as P
+from graphgrad.ops.shape import reshaping as S
 from graphgrad.ops.sources import placeholder
 
 from .against_numpy import difference, gradient, run, same

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.statistics import METHODS
+from graphgrad.ops.arrays.statistics import METHODS
 
 from .numpys import agrees, backends_agree, gradient_holds
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphgrad.ops.updates import plus, plus_along, plus_at, with_at
+from graphgrad.ops.shape.updates import plus, plus_along, plus_at, with_at
 
 KEY = (slice(None), np.array([0, 2, 0]))
 VALUES = np.arange(6.0).reshape(2, 3)

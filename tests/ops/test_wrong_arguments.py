@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.errors import DTypeError, ExecutionError, GraphGradError, ShapeError
+from graphgrad.base.errors import DTypeError, ExecutionError, GraphGradError, ShapeError
 
 from ..each import together
 

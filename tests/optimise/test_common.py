@@ -7,7 +7,7 @@ import graphgrad as gg
 from graphgrad.ir.op import Op
 from graphgrad.ir.types import tensor_type
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.shaping import ExpandDims, Reshape
+from graphgrad.ops.shape.reshaping import ExpandDims, Reshape
 
 from .helpers import eliminate_common_subexpressions, program, types, verified
 

@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.slicing import Slice
+from graphgrad.ops.shape.slicing import Slice
 from graphgrad.optimise.cuts import cut_of, follows, joined
 
 

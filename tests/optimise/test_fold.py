@@ -10,7 +10,7 @@ import graphgrad as gg
 from graphgrad.ir.op import Op
 from graphgrad.ops.base import Constant, Full, as_dtype
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.shaping import broadcast_to, reshape
+from graphgrad.ops.shape.reshaping import broadcast_to, reshape
 
 from .helpers import fold_constants, run, types, verified
 

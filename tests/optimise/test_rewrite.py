@@ -7,10 +7,10 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.op import Op
-from graphgrad.ops.arithmetic import ADD, NEGATIVE, Negative
 from graphgrad.ops.base import Cast, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.exponential import Exp, Sqrt
+from graphgrad.ops.elementwise.arithmetic import ADD, NEGATIVE, Negative
+from graphgrad.ops.elementwise.exponential import Exp, Sqrt
 from graphgrad.optimise.build import beside, instead
 from graphgrad.optimise.rewrite import rewrite, standing_alone
 from graphgrad.optimise.rule import rule

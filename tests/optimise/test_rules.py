@@ -7,18 +7,16 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.op import op_types
-from graphgrad.ops import arithmetic, bounds, logic, nn, powers, shaping
-from graphgrad.ops.accumulate import AddN, EnsureLike
+from graphgrad.ops import nn
 from graphgrad.ops.base import Cast, Full, OnesLike, ZerosLike, as_dtype
 from graphgrad.ops.base import apply as node
-from graphgrad.ops.einsum import Einsum
-from graphgrad.ops.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
-from graphgrad.ops.indexing import AT, AddAt, Gather, ScatterAdd
-from graphgrad.ops.joining import Concat, ConcatPart
+from graphgrad.ops.contract.einsum import Einsum
+from graphgrad.ops.contract.products import MatMul
+from graphgrad.ops.elementwise import arithmetic, bounds, logic, powers
+from graphgrad.ops.elementwise.accumulate import AddN, EnsureLike
+from graphgrad.ops.elementwise.exponential import EXPM1, LOG1P, SQRT, SigmoidSlope, TanhSlope
 from graphgrad.ops.nn import activations, classes
-from graphgrad.ops.padding import EnsureLength, Flip, Pad
-from graphgrad.ops.products import MatMul
-from graphgrad.ops.reductions import (
+from graphgrad.ops.reduce.reductions import (
     ReduceAll,
     ReduceAny,
     ReduceLogSumExp,
@@ -27,7 +25,11 @@ from graphgrad.ops.reductions import (
     ReduceSum,
     SizeOf,
 )
-from graphgrad.ops.shaping import (
+from graphgrad.ops.shape import reshaping as shaping
+from graphgrad.ops.shape.indexing import AT, AddAt, Gather, ScatterAdd
+from graphgrad.ops.shape.joining import Concat, ConcatPart
+from graphgrad.ops.shape.padding import EnsureLength, Flip, Pad
+from graphgrad.ops.shape.reshaping import (
     BroadcastTo,
     ExpandDims,
     Reshape,
@@ -38,7 +40,7 @@ from graphgrad.ops.shaping import (
     broadcast_to,
     reshape,
 )
-from graphgrad.ops.slicing import Slice, Unslice, UnsliceLike
+from graphgrad.ops.shape.slicing import Slice, Unslice, UnsliceLike
 from graphgrad.optimise.rewrite import rewrite
 from graphgrad.optimise.rule import EXACT, FAST, LEVELS, ROUNDING
 from graphgrad.optimise.rules.catalogue import FASTER, RULES

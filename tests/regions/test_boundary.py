@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import multiply
-from graphgrad.ops.exponential import exp, log
-from graphgrad.ops.joining import split
-from graphgrad.ops.reductions import sum as reduce_sum
+from graphgrad.ops.elementwise.arithmetic import multiply
+from graphgrad.ops.elementwise.exponential import exp, log
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
+from graphgrad.ops.reduce.reductions import sum as reduce_sum
+from graphgrad.ops.shape.joining import split
 from graphgrad.ops.sources import identity, placeholder, stop_gradient, variable
-from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions.boundary import boundary_of
 
 from ..differentiate.helpers import (

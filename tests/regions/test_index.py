@@ -6,9 +6,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ops.control import cond
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import sin
 from graphgrad.ops.sources import placeholder
-from graphgrad.ops.trigonometry import sin
 from graphgrad.regions.index import Index, bodies_of, has_gradient, index_of
 from graphgrad.regions.select import as_selection, select
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import cos, sin
 from graphgrad.ops.sources import placeholder
-from graphgrad.ops.trigonometry import cos, sin
 from graphgrad.regions.boundary import boundary_of
 
 from ..differentiate.helpers import default, value

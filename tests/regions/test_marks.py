@@ -11,9 +11,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.verify import verify_graph
-from graphgrad.ops.exponential import exp, log
+from graphgrad.ops.elementwise.exponential import exp, log
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.sources import placeholder, stop_gradient, variable
-from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions import marks
 from graphgrad.regions.boundary import boundary_of, scan
 from graphgrad.regions.edits import drop_reads

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.sources import placeholder
-from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions.boundary import boundary_of
 from graphgrad.regions.select import select
 

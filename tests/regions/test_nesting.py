@@ -8,9 +8,9 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.node import Region, common_region, enclosing
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.trigonometry import sin
 from graphgrad.ops.sources import placeholder
-from graphgrad.ops.trigonometry import sin
 from graphgrad.regions.boundary import boundary_of, scan
 from graphgrad.regions.select import select
 

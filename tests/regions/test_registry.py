@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.exponential import exp
+from graphgrad.ops.elementwise.exponential import exp
 from graphgrad.ops.sources import placeholder
 
 from ..differentiate.helpers import default, scaled, value

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import multiply, negative, subtract
-from graphgrad.ops.exponential import exp
-from graphgrad.ops.magnitudes import sign
-from graphgrad.ops.shaping import broadcast_to
+from graphgrad.ops.elementwise.arithmetic import multiply, negative, subtract
+from graphgrad.ops.elementwise.exponential import exp
+from graphgrad.ops.elementwise.magnitudes import sign
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
+from graphgrad.ops.shape.reshaping import broadcast_to
 from graphgrad.ops.sources import placeholder, variable
-from graphgrad.ops.trigonometry import cos, sin, tanh
 
 from ..differentiate.helpers import Spy, default, message_of, scaled, value, values
 

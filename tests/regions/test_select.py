@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import graphgrad as gg
-from graphgrad.ops.arithmetic import add, multiply
-from graphgrad.ops.exponential import exp, log
-from graphgrad.ops.joining import split
+from graphgrad.ops.elementwise.arithmetic import add, multiply
+from graphgrad.ops.elementwise.exponential import exp, log
+from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
+from graphgrad.ops.shape.joining import split
 from graphgrad.ops.sources import placeholder, variable
-from graphgrad.ops.trigonometry import cos, sin, tanh
 from graphgrad.regions.select import Group, as_selection, select
 
 from ..differentiate.helpers import default, message_of

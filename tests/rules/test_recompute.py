@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.ir.errors import GradientError
+from graphgrad.base.errors import GradientError
 from graphgrad.lower.loop_ir import nodes_within
 from graphgrad.rules.recompute import forward_steps
 

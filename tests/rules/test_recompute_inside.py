@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import graphgrad as gg
 from graphgrad import rules
-from graphgrad.ir.errors import GradientError, GraphError, GraphGradError, RegionError
+from graphgrad.base.errors import GradientError, GraphError, GraphGradError, RegionError
 
 from ..differentiate.helpers import value, values
 from ..each import each

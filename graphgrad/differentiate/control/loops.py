@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.errors import GradientError
+from ...base.errors import GradientError
+from ...base.kinds import accumulated_in
 from ...ir.graph import current
-from ...ir.kinds import accumulated_in
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.program import Program
@@ -32,7 +32,7 @@ from ...ops.control import (
     needed,
     row_numbers,
 )
-from ...ops.logic import less, where
+from ...ops.elementwise.logic import less, where
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of
 from ..gradients import gradients

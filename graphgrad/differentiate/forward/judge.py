@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ...base.errors import GradientError
+from ...base.position import of_function
 from ...ir.context import CONTEXT, Within
-from ...ir.errors import GradientError
 from ...ir.graph import current
 from ...ir.node import Region, Tensor
-from ...ir.position import of_function
 from ...ops.base import NO_GRAD, ZERO, is_zero
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..call import call_rule

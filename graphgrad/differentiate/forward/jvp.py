@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import DTypeError, GradientError
+from ...base.kinds import kind_of
+from ...base.tree import flatten, paths, unflatten
 from ...ir.build import apply
 from ...ir.context import Within
-from ...ir.errors import DTypeError, GradientError
 from ...ir.graph import Graph, current, entering, restored
-from ...ir.kinds import kind_of
 from ...ir.node import Node, Region, Tensor, enclosing
-from ...ir.tree import flatten, paths, unflatten
 from ...ir.typed import MaybeNone, Tree, X
 from ...ir.types import compatible
-from ...ops.accumulate import EnsureLike
 from ...ops.base import Full, ZerosLike, as_tensor, is_zero
 from ...ops.control import around
+from ...ops.elementwise.accumulate import EnsureLike
 from ...ops.sources import RuleInput, RuleOutput, UndefinedGradient
 from ...regions.rules import Rule
 from ..choosing import resolved, running_groups

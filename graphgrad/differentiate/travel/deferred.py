@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from ...base.errors import GradientError
 from ...ir.build import build
 from ...ir.context import CONTEXT
-from ...ir.errors import GradientError
 from ...ir.node import Tensor
 from ...ir.op import Gradients, Op, Types
 from ..site import NodeSite, RegionSite, Site

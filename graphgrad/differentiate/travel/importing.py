@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...base.collector import collector_paused
+from ...base.errors import GraphError
+from ...base.tree import flatten
 from ...ir.build import read_here, stamp_by_maps
-from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
-from ...ir.errors import GraphError
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.op import Op
 from ...ir.program import Program, needed
-from ...ir.tree import flatten
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for, renumbered

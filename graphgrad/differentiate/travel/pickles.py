@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.collector import collector_paused
-from ...ir.errors import GraphError, GraphFormatError
+from ...base.collector import collector_paused
+from ...base.errors import GraphError, GraphFormatError
 from ...ir.flat import flatten_graph, restore_graph
 from ...ir.graph import Graph
 from ...ops.control import BodyGraph
@@ -13,7 +13,7 @@ from ...regions.index import bodies_of
 from .stored import StoredRule
 from .storing import marks_of, stored_rules
 
-FORMAT = "graphgrad pickle, format 3"
+FORMAT = "graphgrad pickle, format 4"
 """What a pickle begins with; one that begins otherwise is refused."""
 
 

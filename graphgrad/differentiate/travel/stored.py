@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...base.collector import collector_paused
+from ...base.errors import GradientError
 from ...ir.build import read_here
-from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT
-from ...ir.errors import GradientError
 from ...ir.flat import flatten_graph, restore_graph
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ...base.errors import GradientError, UnknownGradientError
+from ...base.position import full
 from ...ir.build import build
 from ...ir.context import CONTEXT, Context
-from ...ir.errors import GradientError, UnknownGradientError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ...ir.op import OP_TYPES
-from ...ir.position import full
 from ...ir.residual import Residual, unbuilt_residual
 from ...ops.base import is_zero
 from ...ops.control import BodyScope

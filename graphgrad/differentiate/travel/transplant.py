@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from ...base.errors import GradientError, GraphError
 from ...ir.build import build
 from ...ir.context import CONTEXT
-from ...ir.errors import GradientError, GraphError
 from ...ir.flat import closes_over, flatten_graph, restore_graph
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, RuleCall, Tensor

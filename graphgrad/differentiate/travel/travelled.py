@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
+from ...base.errors import GradientError, GraphError, RegionError
 from ...ir.build import read_here
 from ...ir.context import CONTEXT, Within
-from ...ir.errors import GradientError, GraphError, RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual

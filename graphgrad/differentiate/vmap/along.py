@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir.node import Tensor
 from ...ops.base import TensorLike, as_tensor
-from ...ops.shaping import moveaxis, normal_axis
+from ...ops.shape.reshaping import moveaxis, normal_axis
 from .vmap import vmap
 
 __all__ = ["apply_along_axis"]

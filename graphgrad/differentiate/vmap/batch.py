@@ -6,13 +6,13 @@ from ...ir.build import apply, build
 from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import TensorType, tensor_type
-from ...ops.arithmetic import multiply
 from ...ops.base import Full, OnesLike, as_dtype, cast
-from ...ops.complex_parts import real
-from ...ops.cumulative import CumSum
+from ...ops.elementwise.arithmetic import multiply
+from ...ops.elementwise.complex_parts import real
 from ...ops.per_example import PerExample
-from ...ops.reductions import ReduceSum, sum
-from ...ops.shaping import BroadcastTo, ExpandDims, expand_dims
+from ...ops.reduce.cumulative import CumSum
+from ...ops.reduce.reductions import ReduceSum, sum
+from ...ops.shape.reshaping import BroadcastTo, ExpandDims, expand_dims
 from ...ops.sources import stop_gradient
 
 Inputs = tuple[Tensor, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.errors import ShapeError
 from ...ir.build import apply
 from ...ir.context import CONTEXT
-from ...ir.errors import ShapeError
 from ...ir.node import Node, Tensor
 from ...ir.types import compatible
-from ...ops.accumulate import EnsureLike
 from ...ops.control import BodyGraph, BodyScope, Cond, choose
-from ...ops.logic import Where
+from ...ops.elementwise.accumulate import EnsureLike
+from ...ops.elementwise.logic import Where
 from ..control.bodies import body_of
 from .batch import batched_outputs, repeated
 from .bodies import Batching, adopting, built, check_pure, door, give, known

@@ -12,9 +12,9 @@ from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
 from ...ops.base import cast, constant
 from ...ops.control import BODY_OF, BodyGraph, BodyScope, Scan, While, constants_of, looped
-from ...ops.logic import Where
-from ...ops.reductions import any
-from ...ops.shaping import moveaxis
+from ...ops.elementwise.logic import Where
+from ...ops.reduce.reductions import any
+from ...ops.shape.reshaping import moveaxis
 from ...ops.sources import Placeholder
 from ..control.bodies import body_of
 from .batch import aligned

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import GradientError, PerformanceWarning
 from ...ir.build import apply, build
 from ...ir.context import CONTEXT
-from ...ir.errors import GradientError, PerformanceWarning
 from ...ir.graph import Graph
 from ...ir.node import STAMP, Node, Region, RuleCall, Tensor
 from ...ir.program import Program
@@ -20,8 +20,8 @@ from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, Cond, Scan, While, around
 from ...ops.per_example import PerExample
 from ...ops.random.keys import FoldIn, RandomKey, call_key, drawn_anew
-from ...ops.reductions import sum
-from ...ops.shaping import broadcast_like
+from ...ops.reduce.reductions import sum
+from ...ops.shape.reshaping import broadcast_like
 from ...regions.index import bodies_of
 from ...regions.opening import region_around
 from ...regions.rules import is_own

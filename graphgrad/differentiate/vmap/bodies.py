@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from ...base.errors import GraphError
 from ...ir.build import apply
 from ...ir.context import CONTEXT
-from ...ir.errors import GraphError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor, enclosing
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ops.control import BodyGraph, around
-from ...ops.logic import Where
+from ...ops.elementwise.logic import Where
 from ...ops.random.keys import RandomKey
 from ...ops.sources import Placeholder, stop_gradient
 from ...regions.boundary import boundary_of

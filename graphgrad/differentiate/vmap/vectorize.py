@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
+from ...base.tree import flatten, tree_map
 from ...ir.node import Tensor
-from ...ir.tree import flatten, tree_map
 from ...ops.base import as_tensor
-from ...ops.shaping import expand_dims, squeeze
+from ...ops.shape.reshaping import expand_dims, squeeze
 from .vmap import vmap
 
 __all__ = ["vectorize"]

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from ...base.collector import collector_paused
+from ...base.errors import ShapeError
+from ...base.tree import flatten, unflatten
 from ...ir.build import adopted, apply, build, graph_elsewhere, read_here
-from ...ir.collector import collector_paused
 from ...ir.context import CONTEXT, Within
-from ...ir.errors import ShapeError
 from ...ir.graph import current, restored
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
-from ...ir.tree import flatten, unflatten
 from ...ir.typed import OfAny, OfMore, OfOne, OfTwo, P, X
 from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
 from ...ops.control import BodyScope, read_outside
 from ...ops.per_example import PerExample
-from ...ops.shaping import moveaxis
+from ...ops.shape.reshaping import moveaxis
 from ...ops.sources import Identity, Placeholder, apart
 from ..builtin import builtin
 from ..question import Question

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...ops.cumulative import Recurrence
+from ...ops.arrays.searching import SearchSorted
 from ...ops.nn.ctc import Banded
-from ...ops.places import INT64
-from ...ops.running_extrema import CumMax, RunStart
-from ...ops.searching import SearchSorted
+from ...ops.reduce.cumulative import Recurrence
+from ...ops.reduce.running_extrema import CumMax, RunStart
+from ...ops.shape.places import INT64
 from ..kernels import Kernel
 
 __all__ = ["banded", "largest", "recurrence", "run_start", "searched", "smallest"]

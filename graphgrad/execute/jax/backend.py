@@ -13,19 +13,23 @@ import jax.scipy.special
 import numpy as np
 from jax.experimental import io_callback
 
-from ...ir.collector import having
-from ...ir.errors import DeviceError, ExecutionError
-from ...ir.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
+from ...base.collector import having
+from ...base.errors import DeviceError, ExecutionError
+from ...base.kinds import FLOAT32, is_bfloat16, is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import OP_TYPES, Op
 from ...ir.program import Program
 from ...ir.types import TensorType, tensor_type
 from ...lower.alias import is_strange
+from ...ops.arrays.histograms import BinCount
+from ...ops.arrays.searching import SearchSorted
 from ...ops.base import Cast
+from ...ops.contract.products import MatMul
 from ...ops.control import Cond, Scan, While
-from ...ops.cumulative import Recurrence
 from ...ops.demands import Demand
-from ...ops.histograms import BinCount
+from ...ops.elementwise.powers import Power
+from ...ops.elementwise.remainders import FloorDivide, Fmod, Remainder
+from ...ops.identities.sequencing import After
 from ...ops.linalg.eigenvalues import Eig, Eigenvalues, EigenvaluesH, Eigh
 from ...ops.linalg.exponentials import MatrixExp, MatrixExpDerivative, Quarter, with_corner
 from ...ops.linalg.inverses import Inverse, Solve
@@ -34,17 +38,13 @@ from ...ops.linalg.positive_definite import Cholesky, CholeskyGrad
 from ...ops.linalg.triangular import SolveTriangular
 from ...ops.nn.ctc import BandedRecurrence, LogBandedRecurrence
 from ...ops.per_example import PerExample
-from ...ops.places import Counted, refuse_length
-from ...ops.powers import Power
-from ...ops.products import MatMul
 from ...ops.python_function import PyFunction
 from ...ops.random.draws import Rejecting
-from ...ops.reductions import ReduceAll, ReduceAny
-from ...ops.remainders import FloorDivide, Fmod, Remainder
-from ...ops.running_extrema import CumMax, CumMin, RunStart
-from ...ops.searching import SearchSorted
-from ...ops.sequencing import After
-from ...ops.slicing import Slice, UnsliceLike
+from ...ops.reduce.cumulative import Recurrence
+from ...ops.reduce.reductions import ReduceAll, ReduceAny
+from ...ops.reduce.running_extrema import CumMax, CumMin, RunStart
+from ...ops.shape.places import Counted, refuse_length
+from ...ops.shape.slicing import Slice, UnsliceLike
 from ...ops.special.bessel import BesselI, BesselIScaled
 from ...ops.special.complex_gammas import ComplexGamma
 from ...ops.special.error import InverseSlope

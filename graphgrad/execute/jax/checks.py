@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ...ir.collector import having
-from ...ir.kinds import kind_of
+from ...base.collector import having
+from ...base.kinds import kind_of
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program

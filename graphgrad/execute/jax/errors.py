@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 
+from ...base.words import visible_lines
 from ...ir.node import Tensor
 from ...ir.program import Program
 from ...ir.types import tensor_type
-from ...ir.words import visible_lines
 from ...lower.alias import nbytes
 from ...lower.specialise import specialise
 

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ir.locks import acting_for
+from ...base.locks import acting_for
 from ...ir.node import Node
 from ..results import add_note
 

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ...ir.errors import DeviceError, GraphError, ShapeError, did_you_mean
+from ...base.errors import DeviceError, GraphError, ShapeError, did_you_mean
+from ...base.processes import join
 from ...ir.node import Node, Tensor
-from ...ir.processes import join
 from ...ops.sources import Variable
 from .processes import JaxProcesses, gather_lengths
 

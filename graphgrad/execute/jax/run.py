@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
-from ...ir.collector import having
+from ...base.collector import having
+from ...base.errors import ExecutionError, StateError
+from ...base.locks import OwnLock
 from ...ir.digest import check_same, lines
-from ...ir.errors import ExecutionError, StateError
 from ...ir.held import fetched, is_gone
-from ...ir.locks import OwnLock
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Program

@@ -15,8 +15,8 @@ from ...lower.fused import fuse_loops
 from ...lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ...lower.plan import Plan
 from ...ops.control import Scan, While
-from ...ops.nn.convolution import Convolution
-from ...ops.shaping import Transpose
+from ...ops.nn.conv2d import Convolution
+from ...ops.shape.reshaping import Transpose
 from ..kernels import Kernel, Pairs
 from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven

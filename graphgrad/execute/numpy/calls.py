@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.op import Op, lasting
 from ...ir.types import Array, DType, as_dtype
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...ops.nn.convolution import turned
-from ...ops.nn.windows import Window
+from ...ops.nn.conv2d import turned
+from ...ops.nn.moving_windows import Window
 from ..run.threads import parallel
 from .blas import ALONE, product, slice_rows
 from .scratch import Place, scratch

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.op import Op
 from ...ir.types import DType, broadcast, lengths
 from ...lower.loop_ir import LoopGroup, Member, Number
-from ...ops.shaping import BroadcastTo
+from ...ops.shape.reshaping import BroadcastTo
 from .calls import Call, Operand, calls_of
 
 SPREAD = "spread"

@@ -27,7 +27,7 @@ from ...lower.loop_ir import (
     group_of_one,
     is_number,
 )
-from ...ops.shaping import BroadcastTo
+from ...ops.shape.reshaping import BroadcastTo
 from .blockwise import InBlocks
 from .body import ArrayFunction, Writer, output_names
 from .calls import calls_of, writing

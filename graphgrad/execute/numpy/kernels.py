@@ -10,8 +10,8 @@ import numpy as np
 from ...ir.node import Node
 from ...lower.loop_ir import Fused
 from ...ops.base import Cast, Full
-from ...ops.reductions import ReduceSum
-from ...ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
+from ...ops.reduce.reductions import ReduceSum
+from ...ops.shape.reshaping import ExpandDims, Reshape, Squeeze, Transpose
 from ..kernels import Kernel, Kernels, Pairs
 from . import moves, products, softmax, windows
 from .groups import written

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...ir.node import Node
 from ...ir.op import Op
-from ...ops.indexing import Gather
-from ...ops.joining import Concat, Stack
-from ...ops.padding import Pad, Repeat, Roll, Tile, Unrepeat, Untile
-from ...ops.reductions import Flat
-from ...ops.shaping import Reshape, ReshapeLike
-from ...ops.slicing import Slice, Unslice, UnsliceLike
+from ...ops.reduce.reductions import Flat
+from ...ops.shape.indexing import Gather
+from ...ops.shape.joining import Concat, Stack
+from ...ops.shape.padding import Pad, Repeat, Roll, Tile, Unrepeat, Untile
+from ...ops.shape.reshaping import Reshape, ReshapeLike
+from ...ops.shape.slicing import Slice, Unslice, UnsliceLike
 from ..kernels import Kernel, MakeWriter
 
 Key = tuple[Any, ...]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...ir.types import DType
-from ...ops.nn.pooling import lowest
-from ...ops.nn.windows import Window
+from ...ops.nn.moving_windows import Window
+from ...ops.nn.pool2d import lowest
 from ..run.threads import parallel
 from .body import keep
 from .scratch import Place, scratch

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.kinds import is_inexact, kind_of
+from ...base.kinds import is_inexact, kind_of
 from ...ir.node import Node
 from ...ir.op import Op
-from ...ops.einsum import Einsum, einsum_terms
-from ...ops.products import MatMul
+from ...ops.contract.einsum import Einsum, einsum_terms
+from ...ops.contract.products import MatMul
 from ..kernels import Kernel, MakeWriter
 from ..run.threads import parallel
 from .blas import product, slice_rows

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...ir.node import Node
 from ...ir.op import Op
-from ...ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Convolution
-from ...ops.nn.pooling import MaxPool, MaxPoolGrad, Pool
-from ...ops.nn.windows import Window
+from ...ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput, Convolution
+from ...ops.nn.moving_windows import Window
+from ...ops.nn.pool2d import MaxPool, MaxPoolGrad, Pool
 from ..kernels import Kernel, MakeWriter
 from .convolution import convolve, gradient_of_filter, gradient_of_image
 from .pooling import max_pool, max_pool_gradient

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import ExecutionError
-from ...ir.kinds import is_inexact
+from ...base.errors import ExecutionError
+from ...base.kinds import is_inexact
 from ...ir.node import Node
 from ...ir.types import Array
 from ...lower.plan import Plan, Step

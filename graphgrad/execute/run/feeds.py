@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DTypeError, ShapeError, did_you_mean
-from ...ir.kinds import can_cast, kind_of
+from ...base.errors import DTypeError, ShapeError, did_you_mean
+from ...base.kinds import can_cast, kind_of
+from ...base.words import visible
 from ...ir.node import Tensor
 from ...ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
-from ...ir.words import visible
 
 Lengths = dict[str, tuple[int, Tensor]]
 MANY = 1000  # sets of shapes that are remembered as right

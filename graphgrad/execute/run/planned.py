@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.collector import having
-from ...ir.ieee import IGNORE, SETTING
-from ...ir.locks import OwnLock
+from ...base.collector import having
+from ...base.ieee import IGNORE, SETTING
+from ...base.locks import OwnLock
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program

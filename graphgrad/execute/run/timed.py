@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.errors import ExecutionError
+from ...base.errors import ExecutionError
 from ...ir.node import Node
 from ...ir.program import Program
 from ...ir.types import Array

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...ir.errors import FileError
+from ...base.errors import FileError
 from ..package import onnx
 from .tensors import array_of_tensor
 

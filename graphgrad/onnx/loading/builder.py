@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import FileError, GraphGradError, did_you_mean
 from ...ir.build import build
-from ...ir.errors import FileError, GraphGradError, did_you_mean
 from ...ir.graph import Graph, current, name_scope
 from ...ir.node import Tensor
 from ...ir.types import Array, as_dtype, size_of

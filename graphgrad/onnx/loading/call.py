@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import FileError
 from ...ir.build import build
-from ...ir.errors import FileError
 from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import Array

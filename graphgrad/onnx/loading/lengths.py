@@ -16,16 +16,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...base.errors import FileError
 from ...ir.build import apply
-from ...ir.errors import FileError
 from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.types import Array, as_dtype, broadcast
-from ...ops import reductions
 from ...ops.base import cast, constant
-from ...ops.creation import ones, zeros_like
-from ...ops.joining import stack
-from ...ops.shaping import Reshape, broadcast_like, broadcast_to, reshape, reshape_like
+from ...ops.create.creation import ones, zeros_like
+from ...ops.reduce import reductions
+from ...ops.shape.joining import stack
+from ...ops.shape.reshaping import Reshape, broadcast_like, broadcast_to, reshape, reshape_like
 
 __all__ = [
     "Dimension",

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.collector import collector_paused
+from ...base.errors import FileError, did_you_mean
+from ...base.flags import truth
+from ...base.kinds import is_inexact
 from ...files.loading import reading
 from ...ir.build import build
-from ...ir.collector import collector_paused
-from ...ir.errors import FileError, did_you_mean
-from ...ir.flags import truth
 from ...ir.graph import Graph, restored
-from ...ir.kinds import is_inexact
 from ...ir.node import Tensor
 from ...ir.types import Array, as_shape
 from ...ops.sources import Variable, placeholder

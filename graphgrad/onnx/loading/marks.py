@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...ir.errors import FileError
+from ...base.errors import FileError
 from ...ir.node import Tensor
 from ...ops.base import NO_GRAD, ZERO
 from ...regions.rules import Rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.errors import GraphError, did_you_mean
 from ...files.entries import EntryPoint
-from ...ir.errors import GraphError, did_you_mean
 from ...ir.graph import Graph
 from ...ir.node import Tensor
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ...base.errors import FileError
 from ...files.regular import check_regular
-from ...ir.errors import FileError
 from ..package import onnx
 
 LARGEST_FILE = (1 << 31) - 1

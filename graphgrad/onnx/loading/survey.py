@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from ...ir.errors import FileError, counted, did_you_mean
+from ...base.errors import FileError, counted, did_you_mean
 from ..package import onnx
 from .attributes import subgraphs_of, values_of
 from .forms import form_of, forms

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import FileError
-from ...ir.kinds import bfloat16
+from ...base.errors import FileError
+from ...base.kinds import bfloat16
 from ...ir.types import Array, DType
 from ..package import onnx
 

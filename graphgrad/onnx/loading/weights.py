@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.kinds import is_inexact
+from ...base.kinds import is_inexact
 from ...ir.types import Array
 from .attributes import subgraphs_of
 from .survey import functions_of, key_of

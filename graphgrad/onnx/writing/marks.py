@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...base.errors import GraphError, GraphGradError
 from ...differentiate.levels import Step
 from ...differentiate.travel.trace import Trace
-from ...ir.errors import GraphError, GraphGradError
 from ...ir.node import Node, Region, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Op

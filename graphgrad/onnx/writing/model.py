@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.version import __version__
 from ...ir.onnx import NoOnnxForm
 from ...ir.types import Array, DType, Shape
-from ...ir.version import __version__
 from ..package import onnx, onnx_helper, onnx_numpy
 from .values import OnnxBlock, OnnxCall, OnnxValue
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import GraphGradError
 from ...ir.build import apply
-from ...ir.errors import GraphGradError
 from ...ir.graph import Graph
 from ...ir.node import Tensor
 from ...ir.onnx import NoOnnxForm
@@ -19,7 +19,7 @@ from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype
 from ...ops.base import as_tensor, cast
-from ...ops.numpy_protocol import UFUNCS
+from ...ops.protocols.numpy_protocol import UFUNCS
 from ...ops.sources import Placeholder
 
 __all__ = ["kernel_program", "program_of"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.errors import DTypeError, ShapeError
+from ...base.flags import truth
+from ...base.position import caller, show
+from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted
-from ...ir.errors import DTypeError, ShapeError
-from ...ir.flags import truth
 from ...ir.node import Tensor
-from ...ir.position import caller, show
-from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import compatible
 from ..base import as_tensor
-from ..joining import concat, stack
-from ..shaping import normal_axis, reshape, reshape_like
+from ..shape.joining import concat, stack
+from ..shape.reshaping import normal_axis, reshape, reshape_like
 
 __all__ = ["associative_scan"]
 

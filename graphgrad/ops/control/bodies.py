@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from ...base.depth import check_room
+from ...base.errors import ShapeError, StateError
+from ...base.words import visible
 from ...ir.build import apply, build
 from ...ir.context import Scope, bodies_around
-from ...ir.depth import check_room
-from ...ir.errors import ShapeError, StateError
 from ...ir.graph import Graph, GraphScope, current
 from ...ir.node import Tensor, enclosing
 from ...ir.program import Program
 from ...ir.types import TensorType
-from ...ir.words import visible
 from ..base import TensorLike, as_tensor
+from ..elementwise.widening import computed
 from ..random.keys import LoopIndex, drawn_alike
 from ..sources import Identity, Placeholder
-from ..widening import computed
 
 BODY_OF = "body of "
 """What the name of the body of a loop begins with."""

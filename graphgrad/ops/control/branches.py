@@ -8,13 +8,13 @@ from functools import partial
 from itertools import count
 from typing import ClassVar
 
+from ...base.errors import ShapeError
+from ...base.lazy import LazyMethod
+from ...base.position import caller, show
+from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted
-from ...ir.errors import ShapeError
 from ...ir.graph import current
-from ...ir.lazy import LazyMethod
-from ...ir.position import caller, show
 from ...ir.program import Program
-from ...ir.tree import flatten, paths, unflatten
 from ..base import (
     Any,
     DTypeError,

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ir.errors import ExecutionError
-from ...ir.lazy import LazyMethod
+from ...base.errors import ExecutionError
+from ...base.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...ir.errors import DTypeError, ShapeError
+from ...base.errors import DTypeError, ShapeError
 from ..base import as_tensor, kind_of
-from ..logic import less
+from ..elementwise.logic import less
 from .branches import chosen
 
 __all__ = ["switch"]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
 
+from ...base.errors import DTypeError, ShapeError
+from ...base.flags import truth
+from ...base.position import caller, show
+from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted, apply, build, graph_elsewhere
-from ...ir.errors import DTypeError, ShapeError
-from ...ir.flags import truth
 from ...ir.graph import current
 from ...ir.node import Tensor
-from ...ir.position import caller, show
 from ...ir.program import Program
-from ...ir.tree import flatten, paths, unflatten
 from ...ir.typed import Leaf, Nest, X, Y
 from ...ir.types import TensorType, compatible, tensor_type
-from ..accumulate import EnsureLike
 from ..base import as_tensor, kind_of, whole
-from ..joining import concat, stack
-from ..logic import less
+from ..elementwise.accumulate import EnsureLike
+from ..elementwise.logic import less
+from ..shape.joining import concat, stack
 from ..sources import identity
 from .bodies import (
     BODY_OF,

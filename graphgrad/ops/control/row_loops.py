@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ir.errors import ExecutionError, ShapeError
-from ...ir.lazy import LazyMethod
+from ...base.errors import ExecutionError, ShapeError
+from ...base.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, as_dtype, tensor_type
 from ..base import Full, OnesLike, Tensor, apply, build, cast
-from ..cumulative import CumSum
 from ..onnx_loops import scanned
-from ..reductions import sum
+from ..reduce.cumulative import CumSum
+from ..reduce.reductions import sum
 from .bodies import BodyGraph, check_gives, check_takes, constants_of, own_indices, run
 
 

@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import (
+    DTypeError,
+    ExecutionError,
+    GraphGradError,
+    MissingBackendError,
+    ShapeError,
+)
+from ...base.lazy import lazy_module
+from ...base.position import of_function, show
+from ...base.tree import flatten, tree_map
 from ...ir.build import build
-from ...ir.errors import DTypeError, ExecutionError, GraphGradError, MissingBackendError, ShapeError
-from ...ir.lazy import lazy_module
 from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Gradients, Op, Samples, Types
-from ...ir.position import of_function, show
-from ...ir.tree import flatten, tree_map
 from ...ir.types import Array, Dim, TensorType, merge_dims, tensor_type
 from ..base import NO_GRAD, TensorLike, as_tensor
 

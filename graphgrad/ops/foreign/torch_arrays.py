@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DeviceError, DTypeError, GraphGradError
-from ...ir.kinds import DType, bfloat16, is_bfloat16, kind_of
-from ...ir.lazy import lazy_module
+from ...base.errors import DeviceError, DTypeError, GraphGradError
+from ...base.kinds import DType, bfloat16, is_bfloat16, kind_of
+from ...base.lazy import lazy_module
 from ...ir.types import Array, TensorType, as_dtype, tensor_type
 
 __all__ = [

@@ -12,15 +12,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ...base.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
+from ...base.lazy import lazy_module
+from ...base.tree import flatten, paths, unflatten
 from ...ir.build import build
 from ...ir.context import bodies_around
-from ...ir.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
 from ...ir.graph import Graph, GraphScope, current
-from ...ir.lazy import lazy_module
 from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Gradients, Types
-from ...ir.tree import flatten, paths, unflatten
 from ...ir.types import Array, Dim, TensorType, compatible, tensor_type
 from ..base import NO_GRAD, TensorLike, as_tensor, constant, wants
 from ..python_function import PyFunction, promised_type

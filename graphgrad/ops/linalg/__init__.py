@@ -6,14 +6,14 @@ outer takes vectors.
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
-from .. import diagonal as _diagonal
-from .. import products as _products
-from .. import vectors as _vectors
+from ...base.errors import ShapeError
 from ..base import Any, Tensor, TensorLike, promoted
-from ..einsum import einsum
-from ..products import dot, inner, matmul, multi_dot, tensordot, vecdot
-from ..shaping import matrix_transpose
+from ..contract import products as _products
+from ..contract import vectors as _vectors
+from ..contract.einsum import einsum
+from ..contract.products import dot, inner, matmul, multi_dot, tensordot, vecdot
+from ..create import diagonal as _diagonal
+from ..shape.reshaping import matrix_transpose
 from .determinants import det, slogdet
 from .eigenvalues import eig, eigh, eigvals, eigvalsh
 from .exponentials import expm

@@ -22,9 +22,9 @@ from ..base import (
     tensor_type,
     wants,
 )
-from ..complex_parts import imag
-from ..reductions import sum
-from ..shaping import expand_dims, matrix_transpose
+from ..elementwise.complex_parts import imag
+from ..reduce.reductions import sum
+from ..shape.reshaping import expand_dims, matrix_transpose
 from . import stepwise
 from .inverses import Inverse
 from .matrices import check_square, dense, normal, positive, product

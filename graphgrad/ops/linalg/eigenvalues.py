@@ -23,10 +23,10 @@ from ..base import (
     result_dtype,
     tensor_type,
 )
-from ..complex_parts import conj, real
-from ..diagonal import diagonal
-from ..reductions import sum
-from ..shaping import expand_dims
+from ..create.diagonal import diagonal
+from ..elementwise.complex_parts import conj, real
+from ..reduce.reductions import sum
+from ..shape.reshaping import expand_dims
 from . import stepwise
 from .inverses import Solve
 from .matrices import adjoint, check_square, conjugated, dense, positive, times

@@ -19,7 +19,7 @@ from ..base import (
     tensor_type,
     wants,
 )
-from ..shaping import matrix_transpose
+from ..shape.reshaping import matrix_transpose
 from . import lapack, stepwise
 from .matrices import check_square, dense
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import elements, lengths
 from ..base import (
     NO_GRAD,
@@ -26,9 +26,9 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
-from ..diagonal import DiagonalGrad, diagonal
-from ..products import MATMUL, matmul, may_equal, squeezed
-from ..shaping import distinct_axes, expand_dims, moveaxis, reshape
+from ..contract.products import MATMUL, matmul, may_equal, squeezed
+from ..create.diagonal import DiagonalGrad, diagonal
+from ..shape.reshaping import distinct_axes, expand_dims, moveaxis, reshape
 from . import stepwise
 from .matrices import check_square, dense, operands, positive
 from .triangular import system

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import GraphGradError
-from ...ir.kinds import kind_of
-from ...ir.lazy import lazy_module
+from ...base.errors import GraphGradError
+from ...base.kinds import kind_of
+from ...base.lazy import lazy_module
 
 _blas: Any = lazy_module("scipy.linalg.blas")
 _lapack: Any = lazy_module("scipy.linalg.lapack")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.errors import DTypeError, ShapeError
-from ...ir.flags import truth
-from ...ir.kinds import limits_of
+from ...base.errors import DTypeError, ShapeError
+from ...base.flags import truth
+from ...base.kinds import limits_of
 from ...ir.types import broadcast
 from ..base import (
     NO_GRAD,
@@ -32,12 +32,12 @@ from ..base import (
     wants,
 )
 from ..batching import Batch, Outputs
-from ..logic import greater
-from ..magnitudes import abs as moduli
-from ..powers import square as squared
-from ..products import may_equal, squeezed
-from ..reductions import max, sum
-from ..shaping import broadcast_like, broadcast_to, expand_dims
+from ..contract.products import may_equal, squeezed
+from ..elementwise.logic import greater
+from ..elementwise.magnitudes import abs as moduli
+from ..elementwise.powers import square as squared
+from ..reduce.reductions import max, sum
+from ..shape.reshaping import broadcast_like, broadcast_to, expand_dims
 from .eigenvalues import eigvalsh
 from .matrices import (
     adjoint,

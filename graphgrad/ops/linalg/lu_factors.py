@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import Dim
 from ..base import (
     Any,
@@ -28,13 +28,13 @@ from ..base import (
     real_dtype,
     tensor_type,
 )
-from ..creation import Tril, Triu
-from ..diagonal import DiagonalGrad, diagonal
-from ..joining import concat
-from ..logic import equal
-from ..products import MATMUL, squeezed
-from ..shaping import expand_dims, matrix_transpose
-from ..sorting import argsort, sort, take_along_axis
+from ..contract.products import MATMUL, squeezed
+from ..create.creation import Tril, Triu
+from ..create.diagonal import DiagonalGrad, diagonal
+from ..elementwise.logic import equal
+from ..reduce.sorting import argsort, sort, take_along_axis
+from ..shape.joining import concat
+from ..shape.reshaping import expand_dims, matrix_transpose
 from . import lapack, stepwise
 from .matrices import check_square, dense, matrices, operands, shorter, square
 from .triangular import SolveTriangular, solve_triangular

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import Dim, lengths
 from ..base import (
     Any,
@@ -26,10 +26,10 @@ from ..base import (
     np,
     promoted,
 )
-from ..complex_parts import conj
-from ..creation import Tril
-from ..products import MATMUL
-from ..shaping import matrix_transpose
+from ..contract.products import MATMUL
+from ..create.creation import Tril
+from ..elementwise.complex_parts import conj
+from ..shape.reshaping import matrix_transpose
 
 __all__: list[str] = []
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ...ir.types import elements
-from .. import reductions
 from ..base import (
     Any,
     Gradients,
@@ -19,9 +18,10 @@ from ..base import (
     promoted,
     rounded_once,
 )
-from ..logic import where
-from ..reductions import Axes, Reduction, sum
-from ..shaping import Squeeze, distinct_axes, expand_dims, moveaxis
+from ..elementwise.logic import where
+from ..reduce import reductions
+from ..reduce.reductions import Axes, Reduction, sum
+from ..shape.reshaping import Squeeze, distinct_axes, expand_dims, moveaxis
 from ..special.information import xdivy
 from .inverses import inv
 from .matrices import check_square, matrices

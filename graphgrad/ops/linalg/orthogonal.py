@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.errors import GradientError
+from ...base.errors import GradientError
 from ...ir.types import Dim
 from ..base import (
     Any,
@@ -20,7 +20,7 @@ from ..base import (
     promoted,
     tensor_type,
 )
-from ..joining import concat
+from ..shape.joining import concat
 from . import stepwise
 from .matrices import adjoint, conjugated, dense, matrices, normal, shorter, square, times
 from .results import QRResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.flags import truth
+from ...base.flags import truth
 from ..base import (
     NO_GRAD,
     Any,

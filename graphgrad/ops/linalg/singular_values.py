@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...ir.errors import GradientError
-from ...ir.flags import truth
+from ...base.errors import GradientError
+from ...base.flags import truth
 from ...ir.types import Dim, elements
 from ..base import (
     Any,
@@ -25,13 +25,13 @@ from ..base import (
     real_dtype,
     tensor_type,
 )
-from ..complex_parts import conj, imag, real
-from ..diagonal import diagonal
-from ..logic import equal, less, where
-from ..magnitudes import abs
-from ..reductions import sum
-from ..shaping import expand_dims
-from ..sorting import argsort, take_along_axis
+from ..create.diagonal import diagonal
+from ..elementwise.complex_parts import conj, imag, real
+from ..elementwise.logic import equal, less, where
+from ..elementwise.magnitudes import abs
+from ..reduce.reductions import sum
+from ..reduce.sorting import argsort, take_along_axis
+from ..shape.reshaping import expand_dims
 from . import stepwise
 from .eigenvalues import ROUNDING, OverGaps, eigh, eigvalsh
 from .matrices import adjoint, conjugated, dense, matrices, shorter, square, times

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ...ir.types import broadcast, elements, lengths
 from ..base import (
     NO_GRAD,
@@ -23,10 +23,10 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
-from ..complex_parts import conj
-from ..creation import Tril, Triu
-from ..products import MATMUL, may_equal, squeezed
-from ..shaping import expand_dims
+from ..contract.products import MATMUL, may_equal, squeezed
+from ..create.creation import Tril, Triu
+from ..elementwise.complex_parts import conj
+from ..shape.reshaping import expand_dims
 from . import lapack, stepwise
 from .matrices import check_square, operands, positive
 

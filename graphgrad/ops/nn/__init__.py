@@ -18,7 +18,7 @@ from .activations import (
 )
 from .attention import dot_product_attention, scaled_dot_product_attention
 from .classes import one_hot
-from .convolve import conv, conv_transpose
+from .convolutions import conv, conv_transpose
 from .cross_entropy_loss import cross_entropy
 from .ctc import ctc_loss
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
@@ -70,7 +70,7 @@ from .piecewise import (
     tanhshrink,
     threshold,
 )
-from .pool import (
+from .pools import (
     adaptive_avg_pool,
     adaptive_max_pool,
     adaptive_max_pool_with_indices,

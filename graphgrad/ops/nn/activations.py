@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...ir.domains import FINITE, POSITIVE
-from ...ir.flags import truth
-from ..arithmetic import negative
+from ...base.domains import FINITE, POSITIVE
+from ...base.flags import truth
 from ..base import (
     ZERO,
     Any,
@@ -21,14 +20,15 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
+from ..elementwise.arithmetic import negative
+from ..elementwise.exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
+from ..elementwise.logic import greater, where
+from ..elementwise.magnitudes import absolute, hypot
+from ..elementwise.powers import reciprocal, square
+from ..elementwise.trigonometry import tanh
 from ..families import Kinds, RealBinary, RealUnary, floating_unary
-from ..logic import greater, where
-from ..magnitudes import absolute, hypot
-from ..powers import reciprocal, square
 from ..special.logistic import expit
 from ..special.normal import ndtr
-from ..trigonometry import tanh
 from .operands import check_real, real_operands
 
 __all__ = [

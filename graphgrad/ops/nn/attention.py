@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ...ir.domains import BELOW_ONE, FINITE
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.domains import BELOW_ONE, FINITE
+from ...base.errors import ShapeError
+from ...base.flags import truth
+from ..arrays.nonzero import repeat
 from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, kind_of, promoted
-from ..creation import arange, ones_like
-from ..cumulative import cumulative_sum
-from ..logic import greater_equal, less_equal, logical_and, not_equal, where
-from ..nonzero import repeat
-from ..products import matmul
-from ..reductions import any as any_of
-from ..reductions import sum
-from ..shaping import expand_dims, matrix_transpose, moveaxis
+from ..contract.products import matmul
+from ..create.creation import arange, ones_like
+from ..elementwise.logic import greater_equal, less_equal, logical_and, not_equal, where
+from ..reduce.cumulative import cumulative_sum
+from ..reduce.reductions import any as any_of
+from ..reduce.reductions import sum
+from ..shape.reshaping import expand_dims, matrix_transpose, moveaxis
 from .dropouts import dropout
 from .operands import check_real, known_length
 from .softmaxes import softmax

@@ -13,15 +13,15 @@ from itertools import product
 from typing import NamedTuple
 
 from ...ir.types import lengths
-from ..arithmetic import ADD, MULTIPLY
 from ..base import Any, Full, Tensor, TensorType, is_floating
-from ..joining import Stack
+from ..elementwise.arithmetic import ADD, MULTIPLY
 from ..making import Making
-from ..padding import Pad
-from ..reductions import ReduceSum
-from ..shaping import BroadcastTo, ExpandDims, Reshape
-from ..slicing import FULL, Slice
-from .windows import Extent, Window
+from ..reduce.reductions import ReduceSum
+from ..shape.joining import Stack
+from ..shape.padding import Pad
+from ..shape.reshaping import BroadcastTo, ExpandDims, Reshape
+from ..shape.slicing import FULL, Slice
+from .moving_windows import Extent, Window
 
 TAPS = 49
 """Those of a filter, at most, for which a convolution is taken apart."""

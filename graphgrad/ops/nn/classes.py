@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import lengths
 from ..base import (
     NO_GRAD,
@@ -28,9 +28,9 @@ from ..base import (
     tensor_type,
     whole,
 )
-from ..logic import EQUAL
+from ..elementwise.logic import EQUAL
 from ..making import Making
-from ..shaping import ExpandDims, normal_axis
+from ..shape.reshaping import ExpandDims, normal_axis
 
 __all__ = ["one_hot"]
 

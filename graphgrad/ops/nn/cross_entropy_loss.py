@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.domains import INTEGER, PROBABILITY
-from ...ir.errors import ShapeError
+from ...base.domains import INTEGER, PROBABILITY
+from ...base.errors import ShapeError
 from ...ir.types import compatible, elements, lengths
-from ..arithmetic import MULTIPLY, NEGATIVE, negative
 from ..base import (
     NO_GRAD,
     Any,
@@ -26,13 +25,13 @@ from ..base import (
     tensor_type,
     wants,
 )
-from ..logic import EQUAL, WHERE, equal, where
+from ..elementwise.arithmetic import MULTIPLY, NEGATIVE, negative
+from ..elementwise.logic import EQUAL, WHERE, equal, where
 from ..making import Making
-from ..reductions import ReduceAny, ReduceSum, mean, reduced, size_over
-from ..shaping import expand_dims, normal_axis
+from ..reduce.reductions import ReduceAny, ReduceSum, mean, reduced, size_over
+from ..shape.reshaping import expand_dims, normal_axis
 from .classes import OneHotLike, check_labels, hits_of
-from .operands import check_real, one_of
-from .reducing import (
+from .loss_reduction import (
     REDUCTIONS,
     class_weights,
     kept_labels,
@@ -40,6 +39,7 @@ from .reducing import (
     reduce_weighted,
     weights_at,
 )
+from .operands import check_real, one_of
 from .softmaxes import LogSoftmax, Softmax, decomposed_log_softmax, log_softmax_of
 
 __all__ = ["cross_entropy"]

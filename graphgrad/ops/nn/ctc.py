@@ -7,10 +7,9 @@ which are closed under differentiation.
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ...ir.types import compatible, elements
-from ..arithmetic import negative
 from ..base import (
     NO_GRAD,
     Any,
@@ -31,18 +30,19 @@ from ..base import (
     wants,
 )
 from ..batching import Batch, Outputs
-from ..creation import ones_like, zeros_like
-from ..cumulative import Shift
-from ..folding import merged
-from ..joining import stack, unstack
-from ..logic import equal, greater, logical_and, logical_or, not_equal, where
-from ..padding import Pad
-from ..reductions import logsumexp, mean, sum
-from ..shaping import broadcast_like, expand_dims, moveaxis, squeeze
-from ..sorting import take_along_axis
+from ..create.creation import ones_like, zeros_like
+from ..elementwise.arithmetic import negative
+from ..elementwise.logic import equal, greater, logical_and, logical_or, not_equal, where
+from ..reduce.cumulative import Shift
+from ..reduce.reductions import logsumexp, mean, sum
+from ..reduce.sorting import take_along_axis
+from ..shape.folding import merged
+from ..shape.joining import stack, unstack
+from ..shape.padding import Pad
+from ..shape.reshaping import broadcast_like, expand_dims, moveaxis, squeeze
 from .classes import check_labels
+from .loss_reduction import REDUCTIONS
 from .operands import known_length, one_of, real_operands
-from .reducing import REDUCTIONS
 from .softmaxes import Softmax
 
 __all__ = ["ctc_loss"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.domains import FINITE, NUMBER, POSITIVE
-from ...ir.errors import ShapeError
+from ...base.domains import FINITE, NUMBER, POSITIVE
+from ...base.errors import ShapeError
 from ..base import Tensor, TensorLike, rounded_once
-from ..bounds import maximum
-from ..indexing import take
+from ..elementwise.bounds import maximum
 from ..linalg.norms import vector_norm
-from ..reductions import sum
-from ..shaping import normal_axis
+from ..reduce.reductions import sum
+from ..shape.indexing import take
+from ..shape.reshaping import normal_axis
 from .operands import known_length, real_operands
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]

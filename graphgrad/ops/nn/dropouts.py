@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from ...ir.domains import BELOW_ONE
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.domains import BELOW_ONE
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ..base import Any, Tensor, TensorLike, apply, promoted
-from ..logic import where
+from ..elementwise.logic import where
 from ..random import bernoulli
-from ..slicing import FULL, Slice
+from ..shape.slicing import FULL, Slice
 from .activations import SELU_ALPHA, SELU_SCALE
+from .moving_windows import format_of
 from .operands import real_operands
-from .windows import format_of
 
 __all__ = ["alpha_dropout", "channel_dropout", "dropout"]
 

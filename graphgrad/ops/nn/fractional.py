@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from math import prod
 
-from ...ir.errors import ShapeError
-from ..arithmetic import add
+from ...base.errors import ShapeError
 from ..base import (
     Any,
     DTypeError,
@@ -20,17 +19,18 @@ from ..base import (
     kind_of,
     np,
 )
-from ..folding import merged, parted
-from ..indexing import getitem
-from ..joining import concat
-from ..logic import where
+from ..elementwise.arithmetic import add
+from ..elementwise.logic import where
+from ..elementwise.rounding import floor
 from ..random.continuous import uniform
-from ..reductions import argmax
-from ..rounding import floor
-from ..shaping import expand_dims, moveaxis, squeeze
-from ..sorting import take_along_axis
+from ..reduce.reductions import argmax
+from ..reduce.sorting import take_along_axis
+from ..shape.folding import merged, parted
+from ..shape.indexing import getitem
+from ..shape.joining import concat
+from ..shape.reshaping import expand_dims, moveaxis, squeeze
+from .moving_windows import format_of, numbers_of, rank_of
 from .operands import known_length
-from .windows import format_of, numbers_of, rank_of
 
 __all__ = ["fractional_max_pool", "fractional_max_pool_with_indices"]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import compatible
 from ..base import Any, Tensor, TensorLike, as_tensor, cast, promoted
-from ..einsum import einsum
-from ..exponential import log
-from ..indexing import take
-from ..logic import equal, logical_not, where
-from ..products import matmul
-from ..reductions import any as any_of
-from ..reductions import argmax, logsumexp, mean, normal_axes, size_over, sum
-from ..shaping import expand_dims, matrix_transpose, squeeze
-from ..sorting import take_along_axis
+from ..contract.einsum import einsum
+from ..contract.products import matmul
+from ..elementwise.exponential import log
+from ..elementwise.logic import equal, logical_not, where
+from ..reduce.reductions import any as any_of
+from ..reduce.reductions import argmax, logsumexp, mean, normal_axes, size_over, sum
+from ..reduce.sorting import take_along_axis
+from ..shape.indexing import take
+from ..shape.reshaping import expand_dims, matrix_transpose, squeeze
 from ..sources import stop_gradient
 from .operands import known_length, one_of, real_operands
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...ir.domains import FINITE, INTEGER, NON_NEGATIVE, NUMBER, POSITIVE, Domain
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.domains import FINITE, INTEGER, NON_NEGATIVE, NUMBER, POSITIVE, Domain
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ...ir.types import compatible
-from ..arithmetic import negative
 from ..base import Tensor, TensorLike, as_tensor, cast
-from ..bounds import minimum
-from ..cumulative import cumulative_prod
-from ..exponential import exp, log
-from ..logic import (
+from ..elementwise.arithmetic import negative
+from ..elementwise.bounds import minimum
+from ..elementwise.exponential import exp, log
+from ..elementwise.logic import (
     equal,
     greater_equal,
     less,
@@ -23,19 +22,19 @@ from ..logic import (
     logical_not,
     where,
 )
-from ..magnitudes import absolute
-from ..powers import square
-from ..reductions import any as any_of
-from ..reductions import mean, sum
-from ..shaping import expand_dims, normal_axis, squeeze
-from ..sorting import take_along_axis
+from ..elementwise.magnitudes import absolute
+from ..elementwise.powers import square
+from ..reduce.cumulative import cumulative_prod
+from ..reduce.reductions import any as any_of
+from ..reduce.reductions import mean, sum
+from ..reduce.sorting import take_along_axis
+from ..shape.reshaping import expand_dims, normal_axis, squeeze
 from ..sources import stop_gradient
 from ..special.information import xlogy
 from .activations import log_sigmoid, relu, softplus
 from .classes import check_labels, one_hot
 from .distances import cosine_similarity, pairwise_distance
-from .operands import known_length, one_of, real_operands
-from .reducing import (
+from .loss_reduction import (
     REDUCTIONS,
     class_weights,
     kept_labels,
@@ -43,6 +42,7 @@ from .reducing import (
     reduce_weighted,
     weights_at,
 )
+from .operands import known_length, one_of, real_operands
 
 __all__ = [
     "binary_cross_entropy",

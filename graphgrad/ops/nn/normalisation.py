@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import reduce
 
-from ...ir.domains import FINITE, NON_NEGATIVE, PROBABILITY
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
-from ...ir.kinds import accumulated_in, limits_of
+from ...base.domains import FINITE, NON_NEGATIVE, PROBABILITY
+from ...base.errors import ShapeError
+from ...base.flags import truth
+from ...base.kinds import accumulated_in, limits_of
 from ...ir.types import compatible
-from ..arithmetic import add, multiply
 from ..base import Any, Tensor, TensorLike, apply, as_tensor, cast, rounded_once, whole
-from ..exponential import sqrt
-from ..folding import merged, parted
-from ..padding import Pad
-from ..reductions import mean, normal_axes, size_over
-from ..shaping import Squeeze, expand_dims, normal_axis
-from ..slicing import FULL, Slice
+from ..elementwise.arithmetic import add, multiply
+from ..elementwise.exponential import sqrt
+from ..reduce.reductions import mean, normal_axes, size_over
+from ..shape.folding import merged, parted
+from ..shape.padding import Pad
+from ..shape.reshaping import Squeeze, expand_dims, normal_axis
+from ..shape.slicing import FULL, Slice
 from .operands import known_length, real_operands
 
 __all__ = [

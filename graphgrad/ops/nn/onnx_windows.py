@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.onnx import NoOnnxForm
-from .windows import ONE, Pair, Window, Windowed
+from .moving_windows import ONE, Pair, Window, Windowed
 
 __all__ = ["OF_ONNX", "around", "first", "joined_pieces", "last", "static_lengths"]
 

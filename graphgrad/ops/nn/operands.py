@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ..base import (
     Any,
     DTypeError,

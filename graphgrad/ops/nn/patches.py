@@ -6,16 +6,16 @@ from functools import reduce
 from itertools import product
 from math import prod
 
-from ...ir.errors import ShapeError
-from ..arithmetic import add
+from ...base.errors import ShapeError
 from ..base import Any, Tensor, TensorLike, apply, as_tensor, whole
-from ..folding import merged, parted
-from ..joining import stack
-from ..padding import Pad
-from ..shaping import moveaxis, permute_dims
-from ..slicing import FULL, Slice, Unslice
+from ..elementwise.arithmetic import add
+from ..shape.folding import merged, parted
+from ..shape.joining import stack
+from ..shape.padding import Pad
+from ..shape.reshaping import moveaxis, permute_dims
+from ..shape.slicing import FULL, Slice, Unslice
+from .moving_windows import extent, format_of, numbers_of, padding_of, rank_of
 from .operands import known_length
-from .windows import extent, format_of, numbers_of, padding_of, rank_of
 
 __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 

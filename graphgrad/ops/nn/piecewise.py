@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ...ir.domains import FINITE, NON_NEGATIVE, NUMBER
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.domains import FINITE, NON_NEGATIVE, NUMBER
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ..base import Tensor, TensorLike
-from ..bounds import clip
-from ..joining import split
-from ..logic import greater, greater_equal, less_equal, where
-from ..magnitudes import absolute, copysign
-from ..powers import square
+from ..elementwise.bounds import clip
+from ..elementwise.logic import greater, greater_equal, less_equal, where
+from ..elementwise.magnitudes import absolute, copysign
+from ..elementwise.powers import square
+from ..elementwise.trigonometry import tanh
 from ..random import uniform
-from ..shaping import expand_dims, normal_axis
-from ..trigonometry import tanh
+from ..shape.joining import split
+from ..shape.reshaping import expand_dims, normal_axis
 from .activations import sigmoid
 from .operands import known_length, real_operands
 

@@ -6,23 +6,23 @@ import math
 from functools import reduce
 from itertools import product
 
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
-from ..arithmetic import add
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ..base import Any, Array, Tensor, TensorLike, cast, constant, np, promoted
-from ..bounds import clip
-from ..folding import merged
-from ..indexing import take
-from ..logic import greater_equal, less, logical_and, where
-from ..magnitudes import absolute
-from ..products import matmul
-from ..remainders import remainder
-from ..rounding import floor, rint
-from ..shaping import expand_dims, matrix_transpose, moveaxis, reshape
-from ..sorting import take_along_axis
+from ..contract.products import matmul
+from ..elementwise.arithmetic import add
+from ..elementwise.bounds import clip
+from ..elementwise.logic import greater_equal, less, logical_and, where
+from ..elementwise.magnitudes import absolute
+from ..elementwise.remainders import remainder
+from ..elementwise.rounding import floor, rint
+from ..reduce.sorting import take_along_axis
+from ..shape.folding import merged
+from ..shape.indexing import take
+from ..shape.reshaping import expand_dims, matrix_transpose, moveaxis, reshape
+from .moving_windows import format_of, numbers_of, rank_of
 from .operands import check_real, known_length, one_of, real_operands
-from .pool import adaptive_avg_pool
-from .windows import format_of, numbers_of, rank_of
+from .pools import adaptive_avg_pool
 
 __all__ = ["affine_grid", "grid_sample", "interpolate"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir.domains import POSITIVE
-from ...ir.flags import truth
-from ...ir.kinds import limits_of
+from ...base.domains import POSITIVE
+from ...base.flags import truth
+from ...base.kinds import limits_of
 from ...ir.types import elements
 from .. import special
-from ..arithmetic import DIVIDE, SUBTRACT, negative
 from ..base import (
     Any,
     DTypeError,
@@ -25,12 +24,13 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import EXP, LOG, exp, log
-from ..logic import where
+from ..elementwise.arithmetic import DIVIDE, SUBTRACT, negative
+from ..elementwise.exponential import EXP, LOG, exp, log
+from ..elementwise.logic import where
 from ..making import Making
 from ..random import uniform
-from ..reductions import ReduceMax, ReduceSum, argmax, normal_axes
-from ..shaping import normal_axis
+from ..reduce.reductions import ReduceMax, ReduceSum, argmax, normal_axes
+from ..shape.reshaping import normal_axis
 from ..sources import stop_gradient
 from .classes import OneHotLike
 from .operands import real_operands

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...ir.domains import NON_NEGATIVE, NUMBER, POSITIVE
-from ...ir.kinds import limits_of
-from ..arithmetic import negative
+from ...base.domains import NON_NEGATIVE, NUMBER, POSITIVE
+from ...base.kinds import limits_of
 from ..base import (
     Any,
     DType,
@@ -19,13 +18,14 @@ from ..base import (
     cast,
     is_floating,
 )
-from ..bounds import clip, maximum, minimum
 from ..demands import number
-from ..exponential import exp, log, log1p, sqrt
-from ..logic import bitwise_right_shift, greater, less, where
+from ..elementwise.arithmetic import negative
+from ..elementwise.bounds import clip, maximum, minimum
+from ..elementwise.exponential import exp, log, log1p, sqrt
+from ..elementwise.logic import bitwise_right_shift, greater, less, where
+from ..elementwise.trigonometry import tan
 from ..special.normal import ndtr
 from ..special.quantile import NormalPoint
-from ..trigonometry import tan
 from .draws import Draw, RandomBits, RandomNormal, RandomUniform, lengths_of
 from .keys import key_of
 

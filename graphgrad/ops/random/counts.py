@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from math import inf
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import as_shape
+from ..arrays.borders import pad
 from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
-from ..borders import pad
-from ..folding import merged
-from ..joining import stack
-from ..logic import where
-from ..reductions import all as all_of
-from ..reductions import sum
-from ..shaping import expand_dims
+from ..elementwise.logic import where
+from ..reduce.reductions import all as all_of
+from ..reduce.reductions import sum
+from ..shape.folding import merged
+from ..shape.joining import stack
+from ..shape.reshaping import expand_dims
 from .discrete import whole_dtype, whole_number
 from .draws import lengths_of
 from .gammas import filled

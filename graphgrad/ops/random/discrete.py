@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ...ir.domains import NON_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY
-from ...ir.errors import ShapeError
-from ...ir.flags import truth
+from ...base.domains import NON_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY
+from ...base.errors import ShapeError
+from ...base.flags import truth
 from ...ir.types import as_shape
-from ..arithmetic import negative
 from ..base import (
     Any,
     DType,
@@ -23,16 +22,17 @@ from ..base import (
     promoted,
     whole,
 )
-from ..bounds import minimum
-from ..cumulative import cumulative_sum
 from ..demands import demand, number
-from ..exponential import log, log1p
-from ..indexing import take
-from ..logic import equal, greater, greater_equal, less, less_equal, logical_and, where
-from ..reductions import argmax, count_nonzero
-from ..rounding import floor
-from ..shaping import expand_dims, normal_axis, reshape
-from ..sorting import topk
+from ..elementwise.arithmetic import negative
+from ..elementwise.bounds import minimum
+from ..elementwise.exponential import log, log1p
+from ..elementwise.logic import equal, greater, greater_equal, less, less_equal, logical_and, where
+from ..elementwise.rounding import floor
+from ..reduce.cumulative import cumulative_sum
+from ..reduce.reductions import argmax, count_nonzero
+from ..reduce.sorting import topk
+from ..shape.indexing import take
+from ..shape.reshaping import expand_dims, normal_axis, reshape
 from .continuous import above_zero, drawn, signs
 from .draws import RandomBits, RandomIntegers, RandomPermutation, RandomUniform, lengths_of
 from .gammas import filled

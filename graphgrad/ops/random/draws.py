@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ...ir.errors import ShapeError
-from ...ir.kinds import limits_of
+from ...base.errors import ShapeError
+from ...base.kinds import limits_of
 from ...ir.types import Dim, as_shape
-from ..arithmetic import Multiply, Subtract
 from ..base import (
     NO_GRAD,
     Any,
@@ -27,6 +26,7 @@ from ..base import (
     np,
     tensor_type,
 )
+from ..elementwise.arithmetic import Multiply, Subtract
 from ..special.quantile import BLOCK, NormalQuantile, quantile, quantile_in_blocks
 from .philox import HALF, fractions, halves, stream_of, wide_product, words, words_at
 

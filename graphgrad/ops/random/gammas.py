@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ...ir.domains import NON_NEGATIVE, NUMBER, POSITIVE
-from ...ir.errors import ShapeError
+from ...base.domains import NON_NEGATIVE, NUMBER, POSITIVE
+from ...base.errors import ShapeError
 from ...ir.types import as_shape
-from ..arithmetic import negative
 from ..base import Any, Tensor, TensorLike, apply, as_dtype, as_tensor, cast
 from ..demands import number
-from ..exponential import exp, log
-from ..reductions import logsumexp
-from ..shaping import broadcast_like, broadcast_to
+from ..elementwise.arithmetic import negative
+from ..elementwise.exponential import exp, log
+from ..reduce.reductions import logsumexp
+from ..shape.reshaping import broadcast_like, broadcast_to
 from ..special.logistic import expit
 from .continuous import drawn, floating, moved, signs
 from .draws import RandomNormal, lengths_of

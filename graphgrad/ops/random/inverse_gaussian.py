@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...ir.domains import POSITIVE
+from ...base.domains import POSITIVE
 from ..base import (
     NO_GRAD,
     Any,
@@ -23,8 +23,8 @@ from ..base import (
     wants,
 )
 from ..demands import number
-from ..exponential import sqrt
-from ..logic import less, where
+from ..elementwise.exponential import sqrt
+from ..elementwise.logic import less, where
 from ..special.error import erfcx
 from .continuous import drawn, floating
 from .draws import RandomNormal, RandomUniform

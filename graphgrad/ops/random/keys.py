@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
+from ...base.locks import lock_of_module
 from ...ir.build import graph_elsewhere
 from ...ir.context import Context, bodies_around
 from ...ir.graph import Graph, GraphScope, current
-from ...ir.locks import lock_of_module
 from ...ir.program import Program
 from ...ir.state import RUN
 from ..base import (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 
 __all__ = [
     "HALF",

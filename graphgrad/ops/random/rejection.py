@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ...ir.errors import GradientError
+from ...base.errors import GradientError
 from ..base import (
     NO_GRAD,
     Any,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ...ir.errors import ShapeError
+from ...base.errors import ShapeError
 from ...ir.types import as_shape
 from ..base import Any, Tensor, TensorLike, as_tensor, cast, whole
-from ..diagonal import diagonal
-from ..exponential import exp, log, sqrt
+from ..contract.products import matmul
+from ..create.diagonal import diagonal
+from ..elementwise.exponential import exp, log, sqrt
+from ..elementwise.logic import less, where
 from ..linalg.orthogonal import qr
 from ..linalg.positive_definite import cholesky
-from ..logic import less, where
-from ..products import matmul
-from ..reductions import sum
-from ..shaping import expand_dims, squeeze
+from ..reduce.reductions import sum
+from ..shape.reshaping import expand_dims, squeeze
 from .continuous import above_zero, drawn, floating
 from .draws import RandomNormal, RandomUniform, lengths_of
 from .keys import key_of

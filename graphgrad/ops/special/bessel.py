@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, as_tensor, np, whole
 from ..families import floating_unary
-from ..joining import stack
+from ..shape.joining import stack
 from .scaled_bessel import scaled_i, scaled_k
 from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 

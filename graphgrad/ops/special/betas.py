@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir.errors import DTypeError
-from ...ir.flags import truth
+from ...base.errors import DTypeError
+from ...base.flags import truth
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
+from ..elementwise.logic import equal, less_equal, where
 from ..families import floating_binary
-from ..logic import equal, less_equal, where
 from . import elementary
 from .gammas import digamma_difference
 from .scipy_functions import ScipyBinary, need_scipy

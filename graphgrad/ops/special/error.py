@@ -23,9 +23,9 @@ from ..base import (
     np,
     promoted,
 )
-from ..exponential import exp
+from ..elementwise.exponential import exp
+from ..elementwise.powers import square
 from ..families import RealUnary, floating_unary
-from ..powers import square
 from . import elementary
 from .scipy_functions import OfScipy, ScipyUnary, need_scipy, of_either, scipy_special
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ...ir.flags import truth
-from .. import reductions
+from ...base.flags import truth
 from ..base import Any, Tensor, TensorLike, promoted
-from ..complex_parts import real
-from ..creation import zeros_like
-from ..exponential import exp, log
-from ..logic import equal, isfinite, where
-from ..magnitudes import abs, sign
-from ..shaping import squeeze
+from ..create.creation import zeros_like
+from ..elementwise.complex_parts import real
+from ..elementwise.exponential import exp, log
+from ..elementwise.logic import equal, isfinite, where
+from ..elementwise.magnitudes import abs, sign
+from ..reduce import reductions
+from ..shape.reshaping import squeeze
 from ..sources import stop_gradient
 
 __all__ = [

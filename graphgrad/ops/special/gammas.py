@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import multiply
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -21,8 +20,9 @@ from ..base import (
     wants,
     whole,
 )
+from ..elementwise.arithmetic import multiply
+from ..elementwise.logic import greater, less, where
 from ..families import RealUnary, floating_binary, floating_unary
-from ..logic import greater, less, where
 from . import elementary
 from .complex_gammas import ComplexGamma, ComplexLogGamma, ComplexPolyGamma
 from .scipy_functions import (

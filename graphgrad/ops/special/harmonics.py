@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ...ir.errors import DTypeError
-from ..arithmetic import multiply
+from ...base.errors import DTypeError
 from ..base import Tensor, TensorLike, is_floating, promoted, whole
-from ..trigonometry import cos, sin
+from ..elementwise.arithmetic import multiply
+from ..elementwise.trigonometry import cos, sin
 
 __all__ = [
     "sph_harm_y",

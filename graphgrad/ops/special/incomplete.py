@@ -18,7 +18,7 @@ from ..base import (
     promoted,
     wants,
 )
-from ..exponential import exp, log, log1p
+from ..elementwise.exponential import exp, log, log1p
 from ..families import floating_binary
 from .betas import betaln
 from .gammas import Digamma, PolyGamma, gammaln

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ..arithmetic import negative
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
-from ..exponential import log, log1p
+from ..elementwise.arithmetic import negative
+from ..elementwise.exponential import log, log1p
+from ..elementwise.logic import less, where
+from ..elementwise.magnitudes import abs
 from ..families import RealBinary, floating_binary, floating_unary
-from ..logic import less, where
-from ..magnitudes import abs
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy
 
 __all__ = [

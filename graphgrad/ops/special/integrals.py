@@ -7,13 +7,13 @@ import math
 import operator
 
 from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, apply, np, promoted, whole
-from ..exponential import exp, log
+from ..elementwise.exponential import exp, log
+from ..elementwise.logic import less, where
+from ..elementwise.magnitudes import abs
+from ..elementwise.rounding import rint
+from ..elementwise.sinc import SphericalBessel
+from ..elementwise.trigonometry import cos, sin
 from ..families import floating_unary
-from ..logic import less, where
-from ..magnitudes import abs
-from ..rounding import rint
-from ..sinc import SphericalBessel
-from ..trigonometry import cos, sin
 from . import elementary
 from .scipy_functions import (
     OfOrders,

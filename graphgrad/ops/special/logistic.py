@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..arithmetic import negative
 from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, promoted
-from ..exponential import Sigmoid, log, log1p
+from ..elementwise.arithmetic import negative
+from ..elementwise.exponential import Sigmoid, log, log1p
 from ..families import RealUnary, floating_unary
 
 __all__ = [

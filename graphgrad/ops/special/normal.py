@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
-from ..exponential import exp
+from ..elementwise.exponential import exp
+from ..elementwise.powers import square
 from ..families import floating_binary, floating_unary
-from ..powers import square
 from . import elementary
 from .error import Erfcx, InverseFunction, InverseSlope, erf, erfc
 from .scipy_functions import ScipyBinary, ScipyUnary, need_scipy

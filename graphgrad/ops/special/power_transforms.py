@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
-from ..exponential import exp, log, log1p
+from ..elementwise.exponential import exp, log, log1p
+from ..elementwise.logic import less, where
+from ..elementwise.powers import square
 from ..families import floating_binary
-from ..logic import less, where
-from ..powers import square
 from .hypergeometric import Hyp1F1
 from .scipy_functions import ScipyBinary, need_scipy
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..base import Any, DTypeError, Gradients, Node, Samples, Tensor, TensorType, Types, np
-from ..exponential import exp
+from ..elementwise.exponential import exp
 from ..families import RealUnary
 
 __all__ = ["NormalPoint", "NormalQuantile", "quantile", "quantile_in_blocks"]

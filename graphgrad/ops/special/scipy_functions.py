@@ -9,8 +9,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import ClassVar
 
-from ...ir.errors import GradientError
-from ...ir.lazy import lazy_module
+from ...base.errors import GradientError
+from ...base.lazy import lazy_module
 from ...ir.onnx import NoOnnxForm
 from ...ir.types import broadcast
 from ..base import (

@@ -6,7 +6,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Visit

@@ -12,7 +12,7 @@ from ...ir.op import Op
 from ...ir.program import Visit, derive
 from ...ir.types import Array, TensorType, size_of
 from ...ops.base import Constant, Full
-from ...ops.widening import computed
+from ...ops.elementwise.widening import computed
 
 NODE_BYTES = 1 << 20
 TOTAL_BYTES = 16 << 20

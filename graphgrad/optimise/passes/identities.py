@@ -8,7 +8,7 @@ from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Visit
 from ...ir.residual import Residual
-from ...ops.own import Own
+from ...ops.identities.own import Own
 from ...ops.sources import Assign, Identity
 from ..rule import Step
 

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 
 from ...ir.node import Node, Tensor
 from ...ir.program import Program, derive
-from ...ops.accumulate import AddN
-from ...ops.arithmetic import Add
+from ...ops.contract.products import MATMUL, MatMul
 from ...ops.control import Scan
-from ...ops.indexing import ScatterAdd
-from ...ops.products import MATMUL, MatMul
-from ...ops.sequencing import After
-from ...ops.shaping import Transpose
+from ...ops.elementwise.accumulate import AddN
+from ...ops.elementwise.arithmetic import Add
+from ...ops.identities.sequencing import After
+from ...ops.shape.indexing import ScatterAdd
+from ...ops.shape.reshaping import Transpose
 from ...ops.sources import Placeholder
 from ..build import beside, reshaped, total
 from ..facts import ints, is_number, nbytes, uniform_value

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from ...ir.node import Node, Tensor
 from ...ir.program import Program
-from ...ops.products import MatMul
-from ...ops.sequencing import After
+from ...ops.contract.products import MatMul
+from ...ops.identities.sequencing import After
 from ..cuts import cut_of, follows
 from ..facts import nbytes
 

@@ -18,8 +18,8 @@ from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Program, derive
 from ...ops.control import Scan
-from ...ops.joining import Concat
-from ...ops.slicing import Slice
+from ...ops.shape.joining import Concat
+from ...ops.shape.slicing import Slice
 from ...ops.sources import Placeholder
 from ..build import beside, reshaped
 from ..facts import ints

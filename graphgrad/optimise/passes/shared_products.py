@@ -11,11 +11,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 from typing import Any
 
-from ...ir.lazy import lazy_module
+from ...base.lazy import lazy_module
 from ...ir.node import Node, Tensor
 from ...ir.program import Program
-from ...ops.joining import Concat
-from ...ops.slicing import FULL, Slice
+from ...ops.shape.joining import Concat
+from ...ops.shape.slicing import FULL, Slice
 from ..build import beside, instead
 from ..facts import ints
 from ..rewrite import Now, Plan

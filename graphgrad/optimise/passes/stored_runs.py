@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from ...ir.node import Node, Tensor
 from ...ir.program import Program, derive, needed
 from ...ir.residual import Residual
-from ...ops.arithmetic import Add, Multiply, Negative, Subtract
 from ...ops.base import Cast
 from ...ops.control import Scan
+from ...ops.elementwise.arithmetic import Add, Multiply, Negative, Subtract
 from ...ops.sources import Identity
 from ..facts import nbytes
 from ..room import Room

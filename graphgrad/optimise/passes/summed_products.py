@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...ir.kinds import is_floating
+from ...base.kinds import is_floating
 from ...ir.node import Node, Tensor
 from ...ir.program import Program
-from ...ops.accumulate import AddN
-from ...ops.arithmetic import Add
-from ...ops.joining import Concat
-from ...ops.reductions import ReduceSum
+from ...ops.elementwise.accumulate import AddN
+from ...ops.elementwise.arithmetic import Add
+from ...ops.reduce.reductions import ReduceSum
+from ...ops.shape.joining import Concat
 from ..build import beside, total
 from ..facts import elements
 from ..rewrite import Now

@@ -8,8 +8,8 @@ from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.types import Shape, broadcast
 from ...ops.base import Cast, Full, OnesLike, ZerosLike
-from ...ops.reductions import SizeOf
-from ...ops.shaping import (
+from ...ops.reduce.reductions import SizeOf
+from ...ops.shape.reshaping import (
     BroadcastLike,
     BroadcastTo,
     ExpandDims,
@@ -20,7 +20,7 @@ from ...ops.shaping import (
     SumToShape,
     Transpose,
 )
-from ...ops.slicing import UnsliceLike
+from ...ops.shape.slicing import UnsliceLike
 from ..build import beside, filled, instead, reshaped
 from ..facts import BROADCASTS, aligned, elements, ints, settled_shape
 from ..rule import NodeOf, RewriteRule, rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.kinds import can_cast, is_inexact, kind_of, limits_of
+from ...base.kinds import can_cast, is_inexact, kind_of, limits_of
 from ...ir.node import Node, Tensor
 from ...ir.types import DType
 from ...ops.base import Cast

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import OP_TYPES, Op
-from ...ops.logic import (
+from ...ops.elementwise.logic import (
     EQUAL,
     GREATER,
     GREATER_EQUAL,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import MULTIPLY
-from ...ops.einsum import Contraction, Einsum, contraction, einsum_terms
-from ...ops.products import MatMul
-from ...ops.reductions import ReduceSum
-from ...ops.shaping import Reshape, Transpose
+from ...ops.contract.einsum import Contraction, Einsum, contraction, einsum_terms
+from ...ops.contract.products import MatMul
+from ...ops.elementwise.arithmetic import MULTIPLY
+from ...ops.reduce.reductions import ReduceSum
+from ...ops.shape.reshaping import Reshape, Transpose
 from ..build import beside, instead
 from ..facts import elements, ints
 from ..rule import ROUNDING, NodeOf, RewriteRule, rule

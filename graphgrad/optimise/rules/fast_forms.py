@@ -6,9 +6,9 @@ change, and what overflowed may become a number.
 
 from __future__ import annotations
 
-from ...ir.kinds import is_floating, kind_of
+from ...base.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import (
+from ...ops.elementwise.arithmetic import (
     ADD,
     DIVIDE,
     MULTIPLY,
@@ -19,7 +19,7 @@ from ...ops.arithmetic import (
     Multiply,
     Subtract,
 )
-from ...ops.exponential import (
+from ...ops.elementwise.exponential import (
     EXP,
     TANH,
     Exp,
@@ -30,12 +30,12 @@ from ...ops.exponential import (
     Sqrt,
     TanhSlope,
 )
-from ...ops.magnitudes import ABS
+from ...ops.elementwise.magnitudes import ABS
+from ...ops.elementwise.powers import Reciprocal, Square
 from ...ops.nn.activations import Softplus
 from ...ops.nn.softmaxes import LogSoftmax, Softmax
-from ...ops.powers import Reciprocal, Square
-from ...ops.reductions import ReduceLogSumExp, ReduceSum
-from ...ops.shaping import ExpandDims
+from ...ops.reduce.reductions import ReduceLogSumExp, ReduceSum
+from ...ops.shape.reshaping import ExpandDims
 from ..build import beside, instead, number_of
 from ..facts import REAL, first_number, is_number, with_number
 from ..rule import FAST, NodeOf, RewriteRule, rule

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.kinds import is_floating, kind_of, limits_of
+from ...base.kinds import is_floating, kind_of, limits_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import (
+from ...ops.elementwise.arithmetic import (
     ADD,
     MULTIPLY,
     NEGATIVE,
@@ -21,8 +21,8 @@ from ...ops.arithmetic import (
     Negative,
     Subtract,
 )
-from ...ops.exponential import SQRT
-from ...ops.powers import RECIPROCAL, SQUARE, Power
+from ...ops.elementwise.exponential import SQRT
+from ...ops.elementwise.powers import RECIPROCAL, SQUARE, Power
 from ..build import beside, filled, instead, number_of
 from ..facts import KNOWN, REAL, first_number, second_number, with_number
 from ..rule import FAST, RewriteRule, rule

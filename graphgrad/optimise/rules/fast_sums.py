@@ -7,9 +7,9 @@ change, and what overflowed may become a number.
 from __future__ import annotations
 
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import MULTIPLY, NEGATIVE, Multiply, Negative
-from ...ops.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum, Reduction
-from ...ops.shaping import BroadcastTo, Reshape
+from ...ops.elementwise.arithmetic import MULTIPLY, NEGATIVE, Multiply, Negative
+from ...ops.reduce.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum, Reduction
+from ...ops.shape.reshaping import BroadcastTo, Reshape
 from ..build import beside, instead, number_of, reshaped
 from ..facts import aligned, ints, with_number
 from ..rule import FAST, NodeOf, RewriteRule, rule

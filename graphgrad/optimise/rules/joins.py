@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...ir.node import Node, Tensor
-from ...ops.joining import Concat, Split, Stack, Unstack
-from ...ops.slicing import Slice
+from ...ops.shape.joining import Concat, Split, Stack, Unstack
+from ...ops.shape.slicing import Slice
 from ..build import instead, reshaped
 from ..cuts import Cut, cut_of, follows, joined, read
 from ..facts import ints

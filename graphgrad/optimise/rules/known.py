@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ops.accumulate import EnsureLike
-from ...ops.joining import ConcatPart
-from ...ops.padding import EnsureLength
-from ...ops.reductions import SizeOf
-from ...ops.shaping import Reshape
-from ...ops.slicing import FULL, Slice
+from ...ops.elementwise.accumulate import EnsureLike
+from ...ops.reduce.reductions import SizeOf
+from ...ops.shape.joining import ConcatPart
+from ...ops.shape.padding import EnsureLength
+from ...ops.shape.reshaping import Reshape
+from ...ops.shape.slicing import FULL, Slice
 from ..build import instead, number_of
 from ..facts import elements, ints
 from ..rule import NodeOf, RewriteRule, rule

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import Add, Divide, Multiply, Subtract
-from ...ops.bounds import MAXIMUM, MINIMUM, Clip, Maximum, Minimum
-from ...ops.logic import (
+from ...ops.elementwise.arithmetic import Add, Divide, Multiply, Subtract
+from ...ops.elementwise.bounds import MAXIMUM, MINIMUM, Clip, Maximum, Minimum
+from ...ops.elementwise.logic import (
     LOGICAL_AND,
     LOGICAL_NOT,
     LOGICAL_XOR,
@@ -17,7 +17,7 @@ from ...ops.logic import (
     LogicalOr,
     LogicalXor,
 )
-from ...ops.powers import Power
+from ...ops.elementwise.powers import Power
 from ..build import filled, instead
 from ..facts import (
     KNOWN,

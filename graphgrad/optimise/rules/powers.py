@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.kinds import is_floating, kind_of
+from ...base.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import MULTIPLY, Divide
-from ...ops.powers import Power
+from ...ops.elementwise.arithmetic import MULTIPLY, Divide
+from ...ops.elementwise.powers import Power
 from ..build import filled, instead, number_of
 from ..facts import KNOWN, REAL, second_number
 from ..rule import RewriteRule, rule

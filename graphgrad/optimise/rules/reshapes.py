@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ops.products import MatMul
-from ...ops.shaping import ExpandDims, Reshape, Squeeze, Transpose
+from ...ops.contract.products import MatMul
+from ...ops.shape.reshaping import ExpandDims, Reshape, Squeeze, Transpose
 from ..build import beside, instead
 from ..facts import ints, settled_shape
 from ..rule import NodeOf, RewriteRule, rule

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import (
+from ...ops.elementwise.arithmetic import (
     ADD,
     MULTIPLY,
     NEGATIVE,
@@ -15,8 +15,8 @@ from ...ops.arithmetic import (
     Negative,
     Subtract,
 )
-from ...ops.magnitudes import ABS, Abs
-from ...ops.powers import Square
+from ...ops.elementwise.magnitudes import ABS, Abs
+from ...ops.elementwise.powers import Square
 from ..build import beside, instead
 from ..facts import KNOWN, REAL, first_number, is_number, second_number, uniform_value, without
 from ..rule import RewriteRule, rule

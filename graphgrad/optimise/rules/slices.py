@@ -8,10 +8,10 @@ import numpy as np
 
 from ...ir.node import Node, Tensor
 from ...ops.base import Constant
-from ...ops.indexing import Gather
-from ...ops.joining import Concat, Split, Stack, Unstack
-from ...ops.shaping import BroadcastTo, Reshape
-from ...ops.slicing import Slice
+from ...ops.shape.indexing import Gather
+from ...ops.shape.joining import Concat, Split, Stack, Unstack
+from ...ops.shape.reshaping import BroadcastTo, Reshape
+from ...ops.shape.slicing import Slice
 from ..build import beside, instead, reshaped
 from ..cuts import cut_of
 from ..facts import aligned, elements, ends_of_parts, ints

@@ -6,11 +6,11 @@ meaning, and is in `fast`.
 
 from __future__ import annotations
 
-from ...ir.kinds import is_floating, kind_of
+from ...base.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
-from ...ops.arithmetic import ADD, NEGATIVE, SUBTRACT, Add, Subtract
-from ...ops.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
-from ...ops.powers import RECIPROCAL, SQUARE, Power
+from ...ops.elementwise.arithmetic import ADD, NEGATIVE, SUBTRACT, Add, Subtract
+from ...ops.elementwise.exponential import EXP, EXPM1, LOG1P, SQRT, Exp, Log
+from ...ops.elementwise.powers import RECIPROCAL, SQUARE, Power
 from ..build import beside, instead, number_of
 from ..facts import KNOWN, at_least_zero, first_number, is_number, second_number, with_number
 from ..rule import ROUNDING, RewriteRule, rule

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.kinds import is_floating, kind_of
+from ...base.kinds import is_floating, kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.types import DType
-from ...ops.accumulate import AddN
-from ...ops.arithmetic import ADD, MULTIPLY, Add
-from ...ops.indexing import AddAt, ScatterAdd
-from ...ops.joining import Concat
-from ...ops.reductions import (
+from ...ops.elementwise.accumulate import AddN
+from ...ops.elementwise.arithmetic import ADD, MULTIPLY, Add
+from ...ops.reduce.reductions import (
     ReduceSum,
     Reduction,
 )
-from ...ops.shaping import BroadcastTo, Reshape, SumToShape
+from ...ops.shape.indexing import AddAt, ScatterAdd
+from ...ops.shape.joining import Concat
+from ...ops.shape.reshaping import BroadcastTo, Reshape, SumToShape
 from ..build import beside, instead, number_of, reshaped, total
 from ..facts import REAL, aligned, elements, ints, is_number, uniform_value
 from ..rule import ROUNDING, NodeOf, RewriteRule, rule

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...ir.kinds import kind_of
+from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
-from ...ops.arithmetic import Multiply, Subtract
-from ...ops.bounds import Maximum, Minimum
-from ...ops.logic import (
+from ...ops.elementwise.arithmetic import Multiply, Subtract
+from ...ops.elementwise.bounds import Maximum, Minimum
+from ...ops.elementwise.logic import (
     BitwiseAnd,
     BitwiseOr,
     BitwiseXor,
@@ -15,7 +15,7 @@ from ...ops.logic import (
     LogicalOr,
     LogicalXor,
 )
-from ...ops.powers import SQUARE
+from ...ops.elementwise.powers import SQUARE
 from ..build import filled, instead
 from ..facts import REAL, WHOLE
 from ..rule import RewriteRule, rule

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.kinds import is_inexact
+from ...base.kinds import is_inexact
 from ...ir.node import Node, Tensor
-from ...ops.accumulate import AddN
-from ...ops.arithmetic import ADD, Add
-from ...ops.joining import Concat
-from ...ops.padding import Pad
-from ...ops.shaping import BroadcastTo, Reshape
-from ...ops.slicing import Slice, Unslice
+from ...ops.elementwise.accumulate import AddN
+from ...ops.elementwise.arithmetic import ADD, Add
+from ...ops.shape.joining import Concat
+from ...ops.shape.padding import Pad
+from ...ops.shape.reshaping import BroadcastTo, Reshape
+from ...ops.shape.slicing import Slice, Unslice
 from ..build import beside, filled, instead, number_of, reshaped, total
 from ..facts import at_least_zero, elements, ints, is_number, uniform_value
 from ..keys import Place, along_one_axis, composed, key_of, places

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...ir.errors import GraphError, RegionError
+from ...base.errors import GraphError, RegionError
+from ...base.tree import flatten
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
-from ...ir.tree import flatten
 from .combined import Both, Either, Regrouped, Rest, WithDerived
 from .hints import check_op_type, names_near, no_hint, scopes_near
 from .kinds import Between, Derived, Itself, Listed, Matching, OfType, Ruled

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ir.errors import RegionError, did_you_mean
+from ...base.errors import RegionError, did_you_mean
+from ...base.lazy import LazyModule
+from ...base.position import of_function, show
 from ...ir.graph import Graph
-from ...ir.lazy import LazyModule
 from ...ir.op import OP_TYPES
-from ...ir.position import of_function, show
 from ..scopes import _takes_inputs
 from .targets import pool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.errors import RegionError
+from ...base.errors import RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor, rule_name
 from ...ir.residual import Residual

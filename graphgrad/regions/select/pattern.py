@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.errors import RegionError
+from ...base.errors import RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Tensor
 from ...ir.op import OP_TYPES

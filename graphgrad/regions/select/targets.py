@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...ir.errors import RegionError
+from ...base.errors import RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual

@@ -7,8 +7,8 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.build import build
-from graphgrad.ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
-from graphgrad.ops.products import MatMul
+from graphgrad.ops.contract.products import MatMul
+from graphgrad.ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
 
 pytest.importorskip("llvmlite")
 

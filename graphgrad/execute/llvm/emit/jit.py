@@ -14,7 +14,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from ....ir.locks import lock_of_module
+from ....base.locks import lock_of_module
 from . import cache
 from .types import Target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from ....ir.kinds import is_bfloat16
+from ....base.kinds import is_bfloat16
 from ....ir.types import DType
 
 INTEGERS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}

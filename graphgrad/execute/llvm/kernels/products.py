@@ -11,9 +11,9 @@ import numpy as np
 
 from ....ir.node import Node, Tensor
 from ....ir.types import DType
-from ....ops.nn.convolution import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
-from ....ops.nn.windows import ONE, Pair, Window
-from ....ops.products import MatMul
+from ....ops.contract.products import MatMul
+from ....ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
+from ....ops.nn.moving_windows import ONE, Pair, Window
 from ...run.threads import parallel
 from . import library
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ....ir.node import Node
 from ....ir.strided import contiguous
-from ....ops.indexing import AddAt, ScatterAdd
-from ....ops.sorting import ScatterElements
+from ....ops.reduce.sorting import ScatterElements
+from ....ops.shape.indexing import AddAt, ScatterAdd
 from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible

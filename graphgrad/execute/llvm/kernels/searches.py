@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.node import Node
-from ....ops.searching import SearchSorted
+from ....ops.arrays.searching import SearchSorted
 from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible

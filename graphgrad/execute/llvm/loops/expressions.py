@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ....ir.kinds import FLOAT32, is_bfloat16
+from ....base.kinds import FLOAT32, is_bfloat16
 from ....ir.types import DType
 from ..emit.types import BITS, Target, element_of
 from ..emit.values import Formula, Number, Value

@@ -13,9 +13,9 @@ from ....ir.strided import Strided, contiguous
 from ....ir.types import DType
 from ....lower.alias import is_view
 from ....ops.base import Constant, Full
-from ....ops.indexing import AT, AddAt, Gather, GetItem
-from ....ops.slicing import FULL, Key
-from ....ops.sorting import GatherElements
+from ....ops.reduce.sorting import GatherElements
+from ....ops.shape.indexing import AT, AddAt, Gather, GetItem
+from ....ops.shape.slicing import FULL, Key
 from ..emit.text import Text
 
 GATHERS = frozenset([Gather, GatherElements, GetItem])

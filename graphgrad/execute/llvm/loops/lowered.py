@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ir.kinds import is_floating
+from ....base.kinds import is_floating
 from ....ir.op import Op
 from ....ir.strided import Strided, contiguous
 from ....ir.types import DType, TensorType, broadcast, lengths
 from ....lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
-from ....ops.sorting import GatherElements
+from ....ops.reduce.sorting import GatherElements
 from ....ops.special.error import Erf, Erfc
 from ...numpy.calls import Call, calls_of
 from .gathers import GATHERS, Range, first_index, gathering

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from ....ir.kinds import is_bfloat16
+from ....base.kinds import is_bfloat16
 from ....ir.node import Node, Tensor
 from ....ir.op import Op, lasting
 from ....ir.program import Program

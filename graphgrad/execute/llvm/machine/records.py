@@ -17,10 +17,10 @@ from ....ir.op import Op
 from ....ir.types import DType, TensorType, tensor_type
 from ....lower.alias import is_view, looks_into, nbytes
 from ....lower.plan import Plan, Step
+from ....ops.contract.products import MatMul
 from ....ops.control import Cond, Scan, While
-from ....ops.joining import Concat
-from ....ops.products import MatMul
-from ....ops.slicing import Slice, Unslice
+from ....ops.shape.joining import Concat
+from ....ops.shape.slicing import Slice, Unslice
 from ...run.arena import fixed_arrays
 from ..kernels import library
 from ..kernels.gemm import PACKED

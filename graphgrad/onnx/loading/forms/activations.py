@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ....ir.errors import ShapeError
+from ....base.errors import ShapeError
 from ....ir.node import Tensor
 from ....ops import nn
-from ....ops.arithmetic import multiply
 from ....ops.base import is_floating
-from ....ops.bounds import clip
-from ....ops.creation import zeros_like
-from ....ops.logic import greater, less, where
+from ....ops.create.creation import zeros_like
+from ....ops.elementwise.arithmetic import multiply
+from ....ops.elementwise.bounds import clip
+from ....ops.elementwise.logic import greater, less, where
 from ....ops.nn.activations import sigmoid
 from ....ops.nn.classes import one_hot
-from ....ops.reductions import argmax
-from ....ops.shaping import normal_axis
+from ....ops.reduce.reductions import argmax
+from ....ops.shape.reshaping import normal_axis
 from ..call import OperatorCall
 from ..lengths import lengths_of, reshaped
 from .common import flat_from

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops import nn, reductions
+from ....ops import nn
+from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.indexing import getitem
-from ....ops.joining import concat
+from ....ops.elementwise.logic import greater, where
 from ....ops.linalg.norms import vector_norm
-from ....ops.logic import greater, where
 from ....ops.nn.activations import sigmoid
-from ....ops.reductions import argmax
-from ....ops.shaping import reshape
-from ....ops.taking import take
+from ....ops.reduce import reductions
+from ....ops.reduce.reductions import argmax
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import concat
+from ....ops.shape.reshaping import reshape
 from ..call import OperatorCall
 from .table import form
 

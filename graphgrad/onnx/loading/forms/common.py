@@ -7,12 +7,12 @@ from math import prod
 from operator import mul
 from typing import Any
 
+from ....base.errors import FileError
 from ....ir.build import apply
-from ....ir.errors import FileError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops import reductions
 from ....ops.base import constant
+from ....ops.reduce import reductions
 from ..lengths import lengths_of, reshaped
 
 FAR = 1 << 31

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ops.base import constant
 from ....ops.control import cond, while_loop
-from ....ops.indexing import getitem
-from ....ops.joining import stack
-from ....ops.logic import less, logical_and
-from ....ops.padding import flip
-from ....ops.shaping import moveaxis, reshape
+from ....ops.elementwise.logic import less, logical_and
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import stack
+from ....ops.shape.padding import flip
+from ....ops.shape.reshaping import moveaxis, reshape
 from ..call import OperatorCall
 from .common import few
 from .loops import over_rows, trips

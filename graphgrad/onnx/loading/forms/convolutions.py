@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ....ir.node import Tensor
 from ....ops import nn
-from ....ops.borders import pad
-from ....ops.indexing import getitem
-from ....ops.shaping import reshape, transpose
+from ....ops.arrays.borders import pad
+from ....ops.shape.indexing import getitem
+from ....ops.shape.reshaping import reshape, transpose
 from ..call import OperatorCall
 from .table import form
 from .windows import Windows, known_spatial, windows_of

@@ -7,15 +7,22 @@ from functools import reduce
 from typing import Any
 
 from ....ir.node import Tensor
-from ....ops.arithmetic import add, divide
 from ....ops.base import cast, is_floating, kind_of
-from ....ops.bounds import clip, maximum, minimum
-from ....ops.creation import zeros_like
-from ....ops.logic import bitwise_left_shift, bitwise_right_shift, equal, isinf, less, where
-from ....ops.magnitudes import absolute, sign
-from ....ops.powers import power
-from ....ops.queries import isneginf, isposinf
-from ....ops.remainders import floor_divide, fmod, remainder
+from ....ops.create.creation import zeros_like
+from ....ops.elementwise.arithmetic import add, divide
+from ....ops.elementwise.bounds import clip, maximum, minimum
+from ....ops.elementwise.logic import (
+    bitwise_left_shift,
+    bitwise_right_shift,
+    equal,
+    isinf,
+    less,
+    where,
+)
+from ....ops.elementwise.magnitudes import absolute, sign
+from ....ops.elementwise.powers import power
+from ....ops.elementwise.remainders import floor_divide, fmod, remainder
+from ....ops.protocols.queries import isneginf, isposinf
 from ..call import OperatorCall
 from ..tensors import dtype_of
 from .common import like

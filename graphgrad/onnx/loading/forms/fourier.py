@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import ShapeError
+from ....base.errors import ShapeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops import fft
+from ....ops.arrays.taking import take
 from ....ops.base import cast, constant
-from ....ops.complex_parts import imag, real
-from ....ops.indexing import getitem
-from ....ops.joining import stack
-from ....ops.shaping import expand_dims, normal_axis, reshape
-from ....ops.taking import take
+from ....ops.elementwise.complex_parts import imag, real
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import stack
+from ....ops.shape.reshaping import expand_dims, normal_axis, reshape
+from ....ops.signal import fft
 from ..call import OperatorCall
 from .common import few
 from .table import form

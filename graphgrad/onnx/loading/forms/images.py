@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import Array, as_dtype
 from ....ops import nn
+from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.logic import where
-from ....ops.rounding import round as round_
-from ....ops.shaping import moveaxis, normal_axis
-from ....ops.taking import take
+from ....ops.elementwise.logic import where
+from ....ops.elementwise.rounding import round as round_
+from ....ops.shape.reshaping import moveaxis, normal_axis
 from ..call import OperatorCall
 from .common import few
 from .table import form

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops.at import at
+from ....ops.arrays.at import at
+from ....ops.arrays.taking import take
 from ....ops.base import cast, constant
-from ....ops.indexing import getitem
-from ....ops.logic import where
+from ....ops.elementwise.logic import where
 from ....ops.nn.classes import one_hot
-from ....ops.shaping import normal_axis
-from ....ops.taking import take
+from ....ops.shape.indexing import getitem
+from ....ops.shape.reshaping import normal_axis
 from ..call import OperatorCall
 from .common import few
 from .table import form

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import ShapeError
+from ....base.errors import ShapeError
 from ....ir.node import Tensor
 from ....ops.control import scan
-from ....ops.indexing import getitem
-from ....ops.joining import stack
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import stack
 from ..attributes import subgraphs_of
 from ..call import OperatorCall
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops import nn, reductions
+from ....ops import nn
+from ....ops.arrays.nonzero import repeat
 from ....ops.base import cast
-from ....ops.creation import zeros_like
-from ....ops.exponential import sqrt
+from ....ops.create.creation import zeros_like
+from ....ops.elementwise.exponential import sqrt
+from ....ops.elementwise.logic import equal, where
 from ....ops.linalg.norms import vector_norm
-from ....ops.logic import equal, where
-from ....ops.nonzero import repeat
-from ....ops.padding import flip
-from ....ops.shaping import normal_axis
+from ....ops.reduce import reductions
+from ....ops.shape.padding import flip
+from ....ops.shape.reshaping import normal_axis
 from ..call import OperatorCall
 from .table import form
 

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import DTypeError, ShapeError
+from ....base.errors import DTypeError, ShapeError
 from ....ir.node import Tensor
-from ....ops import nn, reductions
-from ....ops.at import at
+from ....ops import nn
+from ....ops.arrays.at import at
+from ....ops.arrays.borders import pad
+from ....ops.arrays.grids import ravel_multi_index, unravel_index
 from ....ops.base import cast, constant, kind_of
-from ....ops.borders import pad
-from ....ops.creation import zeros
-from ....ops.grids import ravel_multi_index, unravel_index
+from ....ops.create.creation import zeros
+from ....ops.elementwise.magnitudes import absolute
+from ....ops.elementwise.powers import power
 from ....ops.linalg.norms import vector_norm
-from ....ops.magnitudes import absolute
-from ....ops.powers import power
-from ....ops.shaping import reshape
+from ....ops.reduce import reductions
+from ....ops.shape.reshaping import reshape
 from ..call import OperatorCall
 from .common import few
 from .table import form

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ....ir.node import Tensor
 from ....ops.base import cast
-from ....ops.einsum import einsum
+from ....ops.contract.einsum import einsum
+from ....ops.contract.products import matmul
 from ....ops.linalg.determinants import det
-from ....ops.products import matmul
-from ....ops.shaping import transpose
+from ....ops.shape.reshaping import transpose
 from ..call import OperatorCall
 from .table import form
 

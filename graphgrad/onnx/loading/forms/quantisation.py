@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....ir.errors import DTypeError
+from ....base.errors import DTypeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
-from ....ops import reductions
+from ....ops.arrays.nonzero import repeat
 from ....ops.base import DType, cast, kind_of
-from ....ops.bounds import clip, maximum, minimum
-from ....ops.indexing import getitem
-from ....ops.nonzero import repeat
-from ....ops.products import matmul
-from ....ops.rounding import round as round_
-from ....ops.shaping import normal_axis, reshape
+from ....ops.contract.products import matmul
+from ....ops.elementwise.bounds import clip, maximum, minimum
+from ....ops.elementwise.rounding import round as round_
+from ....ops.reduce import reductions
+from ....ops.shape.indexing import getitem
+from ....ops.shape.reshaping import normal_axis, reshape
 from ..call import OperatorCall
 from ..tensors import dtype_of
 from .convolutions import by_channel, convolved

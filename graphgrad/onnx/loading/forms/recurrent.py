@@ -12,19 +12,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
 from ....ops import nn
 from ....ops.base import cast, constant
-from ....ops.bounds import clip
-from ....ops.creation import zeros_like
-from ....ops.indexing import getitem
-from ....ops.joining import split, stack
-from ....ops.logic import greater, where
+from ....ops.create.creation import zeros_like
+from ....ops.elementwise.bounds import clip
+from ....ops.elementwise.logic import greater, where
+from ....ops.elementwise.trigonometry import tanh
 from ....ops.nn.activations import sigmoid
-from ....ops.shaping import expand_dims, transpose
-from ....ops.trigonometry import tanh
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import split, stack
+from ....ops.shape.reshaping import expand_dims, transpose
 from ..call import OperatorCall
 from ..lengths import expanded, lengths_of
 from .common import few

@@ -9,18 +9,18 @@ import numpy as np
 
 from ....ir.build import apply
 from ....ir.node import Tensor
-from ....ops import reductions
-from ....ops.arithmetic import subtract
 from ....ops.base import DType, cast, constant, is_floating, kind_of
-from ....ops.creation import zeros_like
-from ....ops.cumulative import CumProd, CumSum
-from ....ops.exponential import log
+from ....ops.create.creation import zeros_like
+from ....ops.elementwise.arithmetic import subtract
+from ....ops.elementwise.exponential import log
+from ....ops.elementwise.magnitudes import absolute
 from ....ops.linalg.norms import vector_norm
-from ....ops.magnitudes import absolute
-from ....ops.padding import flip
-from ....ops.reductions import argmax, argmin, logsumexp
-from ....ops.shaping import normal_axis
-from ....ops.sorting import topk
+from ....ops.reduce import reductions
+from ....ops.reduce.cumulative import CumProd, CumSum
+from ....ops.reduce.reductions import argmax, argmin, logsumexp
+from ....ops.reduce.sorting import topk
+from ....ops.shape.padding import flip
+from ....ops.shape.reshaping import normal_axis
 from ..call import OperatorCall
 from .common import as_size
 from .table import form

@@ -9,22 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ir.types import Array, as_dtype
+from ....ops.arrays.borders import pad
+from ....ops.arrays.nonzero import compress, nonzero
+from ....ops.arrays.sets import unique
+from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.borders import pad
-from ....ops.creation import eye, ones_like, tril, triu
-from ....ops.cumulative import cumsum
-from ....ops.indexing import getitem
-from ....ops.joining import concat, split, stack
-from ....ops.logic import where
-from ....ops.nonzero import compress, nonzero
-from ....ops.padding import tile
-from ....ops.sets import unique
-from ....ops.shaping import broadcast_like, expand_dims, normal_axis, reshape, squeeze, transpose
-from ....ops.sorting import argsort, take_along_axis
-from ....ops.taking import take
+from ....ops.create.creation import eye, ones_like, tril, triu
+from ....ops.elementwise.logic import where
+from ....ops.reduce.cumulative import cumsum
+from ....ops.reduce.sorting import argsort, take_along_axis
+from ....ops.shape.indexing import getitem
+from ....ops.shape.joining import concat, split, stack
+from ....ops.shape.padding import tile
+from ....ops.shape.reshaping import (
+    broadcast_like,
+    expand_dims,
+    normal_axis,
+    reshape,
+    squeeze,
+    transpose,
+)
 from ..call import OperatorCall
 from ..lengths import Dimension, RunLength, expanded, has_lengths, lengths_of, of_lengths, reshaped
 from ..tensors import dtype_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ....ir.errors import FileError, ShapeError
+from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
 from ....ops import nn
-from ....ops.creation import ones
+from ....ops.create.creation import ones
 from ..call import OperatorCall
 from ..lengths import lengths_of, reshaped
 

@@ -1,0 +1,1 @@
+"""What is visible of it, and what stands on it."""

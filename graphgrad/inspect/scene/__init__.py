@@ -1,0 +1,1 @@
+"""What a picture shows: nodes, boxes, columns, edges, overlays."""

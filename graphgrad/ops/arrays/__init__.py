@@ -1,0 +1,1 @@
+"""NumPy's functions of arrays that are made of other ops."""

@@ -1,0 +1,1 @@
+"""Tensors from nothing, and diagonals."""

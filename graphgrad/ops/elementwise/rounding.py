@@ -1,0 +1,243 @@
+"""The integers near a number, and the number beside it, element by element."""
+
+from __future__ import annotations
+
+import math
+
+from ...base.kinds import limits_of
+from ...ir.op import OP_TYPES
+from ..base import (
+    ZERO,
+    Any,
+    DTypeError,
+    Gradients,
+    Node,
+    Onnx,
+    Tensor,
+    TensorLike,
+    apply,
+    as_tensor,
+    cast,
+    is_floating,
+    kind_of,
+)
+from ..families import RealBinary, RealUnary, float_ufunc
+from .arithmetic import divide, multiply
+from .complex_parts import imag, real
+from .logic import isfinite, where
+
+__all__ = ["ceil", "floor", "nextafter", "rint", "round", "trunc"]
+
+
+class Rounding(RealUnary, abstract=True):
+    """Family: a floating integer near x; a step, the gradient is zero."""
+
+    idempotent = rounds = True
+    relevance = "passed"
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (ZERO,)
+
+
+class Round(Rounding):
+    """y = the integer nearest to x, the even one where two are; the gradient is zero."""
+
+    onnx = Onnx("Round")
+    stepwise = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.rint(x)
+
+
+class Floor(Rounding):
+    """y = the greatest integer <= x; the gradient is zero."""
+
+    onnx = Onnx("Floor")
+    stepwise = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.floor(x)
+
+
+class Ceil(Rounding):
+    """y = the least integer >= x; the gradient is zero."""
+
+    onnx = Onnx("Ceil")
+    stepwise = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.ceil(x)
+
+
+class Trunc(Rounding):
+    """y = x without its fraction; the gradient is zero."""
+
+    stepwise = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.trunc(x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return to.Where(to.Less(x, 0.0), to.Ceil(x), to.Floor(x))
+
+
+class NextAfter(RealBinary):
+    """z = the number after x towards y; dx = dz, dy = 0."""
+
+    of_format = True
+
+    def kernel(self, xp: Any, x: Any, y: Any) -> Any:
+        return xp.nextafter(x, y)
+
+    def to_onnx(self, to: Any, x: Any, y: Any) -> Any:
+        """x and its spacing; towards 0 half of that, where it is no less than what is there."""
+        limits, size = limits_of(x.dtype), to.Abs(x)
+        outwards = to.Equal(to.Greater(y, x), to.Greater(x, 0.0))
+        spacing = to.apply(OP_TYPES["Spacing"](), size)
+        half = to.Sub(size, to.Mul(spacing, 0.5))
+        inwards = to.Where(to.Less(half, size), half, to.Sub(size, spacing))
+        neighbour = to.Where(outwards, to.Add(size, spacing), inwards)
+        neighbour = to.apply(OP_TYPES["CopySign"](), neighbour, x)
+        least = to.apply(OP_TYPES["CopySign"](), float(limits.smallest_subnormal), y)
+        neighbour = to.Where(to.Equal(x, 0.0), least, neighbour)
+        most = to.apply(OP_TYPES["CopySign"](), float(limits.max), x)
+        neighbour = to.Where(to.IsInf(x), most, neighbour)
+        lost = to.Or(to.IsNaN(x), to.IsNaN(y))
+        return to.Where(lost, to.Add(x, y), to.Where(to.Equal(x, y), y, neighbour))
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        return dz, ZERO
+
+
+ROUND = Round()
+FLOOR = Floor()
+CEIL = Ceil()
+TRUNC = Trunc()
+
+
+def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The floating number after x towards y, element by element.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dx = dz, dy = 0.
+
+    Source: numpy.nextafter.
+
+    >>> gg.evaluate(gg.nextafter(1.0, 2.0) - 1.0)
+    array(2.22044605e-16)
+    """
+    return float_ufunc(NextAfter(), x, y)
+
+
+def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
+    """x rounded to this many decimals, halves to even, element by element.
+
+    Parameters:
+        x: any shape and dtype; integers and bools are returned as they are; complex part by part,
+            but as it is where the imaginary part is infinite or NaN.
+        decimals: an int; below 0, tens, hundreds and so on.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError for integers and bools if decimals < 0.
+
+    Gradient: dx = 0, a step.
+
+    Source: numpy.round.
+
+    >>> gg.evaluate(gg.round([0.5, 1.5, 2.51])), gg.evaluate(gg.round(17.0, -1))
+    (array([0., 2., 3.]), array(20.))
+    """
+    x = as_tensor(x)
+    if x.type.complex:
+        first, second = (cast(round(part(x), decimals), x.dtype) for part in (real, imag))
+        return where(isfinite(imag(x)), first + second * 1j, x)  # 1j * infinity would be NaN
+    if decimals == 0 or not is_floating(x.dtype):
+        if decimals < 0:
+            raise DTypeError(f"rounding {x.type!r} to {decimals} decimals: cast it to a float")
+        return _stepped(ROUND, x)
+    scale = 10.0 ** math.fabs(decimals)
+    if decimals > 0:
+        return divide(apply(ROUND, multiply(x, scale)), scale)
+    return multiply(apply(ROUND, divide(x, scale)), scale)
+
+
+def rint(x: TensorLike, /) -> Tensor:
+    """The integer nearest to x, the even one where two are, element by element; always floating.
+
+    Parameters: x: any shape; floating or complex, of which it takes both parts; ints and bools
+        become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.rint([0.5, 1.5, -2.6]))
+    array([ 0.,  2., -3.])
+    """
+    x = as_tensor(x)
+    return round(x) if x.type.complex else float_ufunc(ROUND, x)
+
+
+def floor(x: TensorLike, /) -> Tensor:
+    """The greatest integer <= x, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.floor([1.5, -1.5]))
+    array([ 1., -2.])
+    """
+    return _stepped(FLOOR, x)
+
+
+def ceil(x: TensorLike, /) -> Tensor:
+    """The least integer >= x, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.ceil([1.5, -2.5]))
+    array([ 2., -2.])
+    """
+    return _stepped(CEIL, x)
+
+
+def trunc(x: TensorLike, /) -> Tensor:
+    """x without its fraction, element by element.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Returns: shape and dtype of x.
+
+    Raises: DTypeError if x is complex.
+
+    Gradient: dx = 0, a step.
+
+    >>> gg.evaluate(gg.trunc([1.5, -1.5]))
+    array([ 1., -1.])
+    """
+    return _stepped(TRUNC, x)
+
+
+def _stepped(op: Rounding, x: TensorLike) -> Tensor:
+    x = as_tensor(x)
+    return x if kind_of(x.dtype) in "biu" else apply(op, x)

@@ -1,0 +1,516 @@
+"""Circular and hyperbolic functions and their inverses, element by element."""
+
+from __future__ import annotations
+
+from ...ir.op import OP_TYPES
+from ..base import (
+    NO_GRAD,
+    Any,
+    Gradients,
+    Node,
+    Onnx,
+    Samples,
+    Tensor,
+    TensorLike,
+    apply,
+    np,
+    wants,
+)
+from ..families import FloatUnary, RealBinary, float_ufunc
+from .exponential import TANH, sqrt
+from .magnitudes import COPYSIGN, hypot
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+class Sin(FloatUnary):
+    """y = sin x, dx = dy * cos x."""
+
+    onnx = Onnx("Sin")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sin(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(COS, *node.inputs),)
+
+
+class Cos(FloatUnary):
+    """y = cos x, dx = -dy * sin x."""
+
+    onnx = Onnx("Cos")
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.cos(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (-(dy * apply(SIN, *node.inputs)),)
+
+
+class Tan(FloatUnary):
+    """y = tan x, dx = dy * (1 + y**2)."""
+
+    onnx = Onnx("Tan")
+    domain = (-1.2, 1.2)
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.tan(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (y,) = node.outputs
+        return (dy * (1.0 + y * y),)
+
+
+class SquareComplement(FloatUnary):
+    """y = 1 - x**2 = (1 - x) (1 + x), dx = -dy * 2x: both keep their digits, near 1 and near 0."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return (1 - x) * (1 + x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy * (-2.0 * x),)
+
+
+class Asin(FloatUnary):
+    """y = arcsin x, dx = dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = Onnx("Asin")
+    domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arcsin(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / _one_less_square(x),)
+
+
+def _one_less_square(x: Tensor) -> Tensor:
+    """sqrt(1 - x**2); of complex x on the side of the cut on which x is."""
+    if x.type.complex:
+        return sqrt(-(x - 1.0)) * sqrt(x - -1.0)  # 1 - x would lose the sign of a zero
+    return sqrt(apply(SQUARE_COMPLEMENT, x))
+
+
+class Acos(FloatUnary):
+    """y = arccos x, dx = -dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = Onnx("Acos")
+    domain = (-0.9, 0.9)
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arccos(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (-(dy / _one_less_square(x)),)
+
+
+class Atan(FloatUnary):
+    """y = arctan x, dx = dy / (1 + x**2)."""
+
+    onnx = Onnx("Atan")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arctan(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(ATAN_SLOPE, *node.inputs),)
+
+
+class AtanSlope(FloatUnary):
+    """y = 1 / (1 + x**2), dx = -dy * 2 x y**2, which does not overflow on the way."""
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return 1 / (1 + x * x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,), (y,) = node.inputs, node.outputs
+        return (dy * (y * (-2.0 * (x * y))),)
+
+
+class Atan2(RealBinary):
+    """z = the angle of the point (y, x), first input first; with r = hypot(y, x):
+    dy = dz * x / r**2, dx = -dz * y / r**2. NaN at the origin.
+    """
+
+    domain = (0.5, 2.0)
+
+    def kernel(self, xp: Any, y: Any, x: Any) -> Any:
+        return xp.arctan2(y, x)
+
+    def to_onnx(self, to: Any, y: Any, x: Any) -> Any:
+        """By the lesser over the greater, in the first half quadrant, and turned from there."""
+        wide, high = to.Abs(x), to.Abs(y)
+        steep = to.Greater(high, wide)
+        most = to.Max(wide, high)
+        plain = to.Or(to.Equal(most, 0.0), to.IsInf(to.Min(wide, high)))
+        ratio = to.Div(to.Min(wide, high), to.Where(to.Equal(most, 0.0), 1.0, most))
+        ratio = to.Where(to.And(plain, to.IsInf(most)), 1.0, ratio)
+        angle = to.Atan(ratio)
+        angle = to.Where(steep, to.Sub(np.pi / 2, angle), angle)
+        angle = to.Where(to.apply(OP_TYPES["SignBit"](), x), to.Sub(np.pi, angle), angle)
+        return to.apply(COPYSIGN, angle, y)
+
+    def vjp(self, node: Node, dz: Tensor) -> Gradients:
+        y, x = node.inputs
+        r = hypot(y, x)
+        scaled = dz / r
+        return (
+            scaled * (x / r) if wants(y) else NO_GRAD,
+            -(scaled * (y / r)) if wants(x) else NO_GRAD,
+        )
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield from super().samples(rng)
+        yield cls(), [np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, -2.0, 2.0, -2.0])]
+
+
+class Sinh(FloatUnary):
+    """y = sinh x, dx = dy * cosh x."""
+
+    onnx = Onnx("Sinh")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.sinh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(COSH, *node.inputs),)
+
+
+class Cosh(FloatUnary):
+    """y = cosh x, dx = dy * sinh x."""
+
+    onnx = Onnx("Cosh")
+    value_range = (1.0, np.inf)
+    guards = True
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.cosh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (dy * apply(SINH, *node.inputs),)
+
+
+class Asinh(FloatUnary):
+    """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
+
+    onnx = Onnx("Asinh")
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arcsinh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (apply(COSH, apply(ASINH, x)) if x.type.complex else hypot(x, 1.0)),)
+
+
+class Acosh(FloatUnary):
+    """y = arcosh x, dx = dy / (sqrt(x - 1) sqrt(x + 1)): infinite at 1."""
+
+    onnx = Onnx("Acosh")
+    domain = (1.5, 3.0)
+    singular = 0
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arccosh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / (sqrt(x - 1.0) * sqrt(x - -1.0)),)  # x + 1.0 can lose the side of the cut
+
+
+class Atanh(FloatUnary):
+    """y = artanh x, dx = dy / ((1 - x) (1 + x)): infinite at -1 and 1."""
+
+    onnx = Onnx("Atanh")
+    domain = (-0.9, 0.9)
+    singular = 0
+    relevance = "passed"
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return xp.arctanh(x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        (x,) = node.inputs
+        return (dy / apply(SQUARE_COMPLEMENT, x),)
+
+
+SIN = Sin()
+COS = Cos()
+TAN = Tan()
+ASIN = Asin()
+ACOS = Acos()
+ATAN = Atan()
+ATAN_SLOPE = AtanSlope()
+SQUARE_COMPLEMENT = SquareComplement()
+ATAN2 = Atan2()
+SINH = Sinh()
+COSH = Cosh()
+ASINH = Asinh()
+ACOSH = Acosh()
+ATANH = Atanh()
+
+
+def sin(x: TensorLike, /) -> Tensor:
+    """Sine: y = sin x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * cos x [DLMF 4.20].
+
+    >>> gg.evaluate(gg.sin([0.0, 0.5])).round(4)
+    array([0.    , 0.4794])
+    """
+    return float_ufunc(SIN, x)
+
+
+def cos(x: TensorLike, /) -> Tensor:
+    """Cosine: y = cos x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = -dy * sin x [DLMF 4.20].
+
+    >>> gg.evaluate(gg.cos([0.0, 0.5])).round(4)
+    array([1.    , 0.8776])
+    """
+    return float_ufunc(COS, x)
+
+
+def tan(x: TensorLike, /) -> Tensor:
+    """Tangent: y = tan x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * (1 + y**2) [DLMF 4.20].
+
+    >>> gg.evaluate(gg.tan([0.0, 0.5])).round(4)
+    array([0.    , 0.5463])
+    """
+    return float_ufunc(TAN, x)
+
+
+def asin(x: TensorLike, /) -> Tensor:
+    """Arc sine: y = arcsin x, in [-pi/2, pi/2], element by element; NaN for |x| > 1.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
+
+    >>> gg.evaluate(gg.asin([0.0, 0.5])).round(4)
+    array([0.    , 0.5236])
+    """
+    return float_ufunc(ASIN, x)
+
+
+def acos(x: TensorLike, /) -> Tensor:
+    """Arc cosine: y = arccos x, in [0, pi], element by element; NaN for |x| > 1.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = -dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
+
+    >>> gg.evaluate(gg.acos([1.0, 0.5])).round(4)
+    array([0.    , 1.0472])
+    """
+    return float_ufunc(ACOS, x)
+
+
+def atan(x: TensorLike, /) -> Tensor:
+    """Arc tangent: y = arctan x, in [-pi/2, pi/2], element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / (1 + x**2) [DLMF 4.24(ii)].
+
+    >>> gg.evaluate(gg.atan([0.0, 1.0, np.inf])).round(4)
+    array([0.    , 0.7854, 1.5708])
+    """
+    return float_ufunc(ATAN, x)
+
+
+def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
+    """The angle z of the point (x, y), in [-pi, pi], element by element; note the order: y first.
+
+    Parameters:
+        y, x: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+
+    Gradient: dy = dz * x / r**2, dx = -dz * y / r**2 with r = hypot(x, y); NaN at the origin.
+
+    Source: the array API standard, atan2 (signs, zeros and infinities).
+
+    >>> gg.evaluate(gg.atan2([1.0, 1.0], [1.0, -1.0])).round(4)
+    array([0.7854, 2.3562])
+    """
+    return float_ufunc(ATAN2, y, x)
+
+
+def sinh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic sine: y = sinh x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * cosh x [DLMF 4.34].
+
+    >>> gg.evaluate(gg.sinh([0.0, 0.5])).round(4)
+    array([0.    , 0.5211])
+    """
+    return float_ufunc(SINH, x)
+
+
+def cosh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic cosine: y = cosh x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy * sinh x [DLMF 4.34].
+
+    >>> gg.evaluate(gg.cosh([0.0, 0.5])).round(4)
+    array([1.    , 1.1276])
+    """
+    return float_ufunc(COSH, x)
+
+
+def tanh(x: TensorLike, /) -> Tensor:
+    """Hyperbolic tangent: y = tanh x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / cosh(x)**2 [DLMF 4.34].
+
+    >>> gg.evaluate(gg.tanh([0.0, 0.5])).round(4)
+    array([0.    , 0.4621])
+    """
+    return float_ufunc(TANH, x)
+
+
+def asinh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic sine: y = arsinh x, element by element.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / sqrt(1 + x**2) [DLMF 4.38(ii)].
+
+    >>> gg.evaluate(gg.asinh([0.0, 0.5])).round(4)
+    array([0.    , 0.4812])
+    """
+    return float_ufunc(ASINH, x)
+
+
+def acosh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic cosine: y = arcosh x >= 0, element by element; NaN for x < 1.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / (sqrt(x - 1) sqrt(x + 1)) [DLMF 4.38(ii)], infinite at 1.
+
+    >>> gg.evaluate(gg.acosh([1.0, 2.0])).round(4)
+    array([0.   , 1.317])
+    """
+    return float_ufunc(ACOSH, x)
+
+
+def atanh(x: TensorLike, /) -> Tensor:
+    """Inverse hyperbolic tangent: y = artanh x, element by element; NaN for |x| > 1.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+
+    Gradient: dx = dy / ((1 - x) (1 + x)) [DLMF 4.38(ii)], infinite at -1 and 1.
+
+    >>> gg.evaluate(gg.atanh([0.0, 0.5])).round(4)
+    array([0.    , 0.5493])
+    """
+    return float_ufunc(ATANH, x)
+
+
+arccos = acos
+arccosh = acosh
+arcsin = asin
+arcsinh = asinh
+arctan = atan
+arctan2 = atan2
+arctanh = atanh

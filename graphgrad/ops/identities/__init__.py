@@ -1,0 +1,1 @@
+"""Identities that say something to gradients, or of the order."""

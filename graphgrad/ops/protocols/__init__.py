@@ -1,0 +1,1 @@
+"""How tensors meet Python's operators and NumPy's functions."""

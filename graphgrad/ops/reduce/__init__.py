@@ -1,0 +1,1 @@
+"""Reductions, running reductions, and order along an axis."""

@@ -1,0 +1,1 @@
+"""The same elements elsewhere: reshaped, sliced, joined, padded, indexed."""

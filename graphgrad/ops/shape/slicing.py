@@ -1,0 +1,262 @@
+"""Basic indexing: integers, slices and new axes. One node reads, one node gives the gradient."""
+
+from __future__ import annotations
+
+import operator
+from functools import cache
+
+from ...base.errors import ShapeError
+from ...ir.strided import Lengths, Strided
+from ...ir.types import Dim, compatible, lengths
+from ..base import (
+    ZERO,
+    Any,
+    Full,
+    Gradients,
+    Node,
+    Onnx,
+    Op,
+    Samples,
+    Shape,
+    Tensor,
+    TensorType,
+    Types,
+    apply,
+    np,
+    tensor_type,
+)
+from ..batching import Batch, Outputs
+from ..onnx_places import read_slices, scattered
+from .updates import with_at
+
+__all__ = [
+    "FULL",
+    "Key",
+    "Slice",
+    "Unslice",
+    "UnsliceLike",
+    "check_index",
+    "normal_int",
+    "normal_slice",
+    "sliced",
+    "trimmed",
+    "unslice",
+]
+
+Key = tuple[Any, ...]
+"""What is read of each axis: an int, a slice as (start, stop, step), or None for a new axis.
+
+Axes beyond the key are read in full.
+"""
+FULL = (None, None, None)
+
+
+class Slice(Op):
+    """y = x[key] with integers, slices and new axes; dx = dy put into zeros."""
+
+    key: Key
+    view = True
+    onnx = Onnx("Slice")
+    linear = "joint"
+    relevance = "moved"
+    alias = True
+
+    def infer(self, x: TensorType) -> Types:
+        return (tensor_type(sliced(x, self.key), x.dtype),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return x[_indices(self.key)]
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        return read_slices(to, x, self.key)
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided:
+        strides, offset, axis = [], x.offset, 0
+        for item in self.key:
+            if item is None:
+                strides.append(0)
+                continue
+            length, step = x.shape[axis], x.strides[axis]
+            axis += 1
+            if isinstance(item, tuple):
+                taken = range(length)[slice(*item)]
+                offset += taken.start * step if taken else 0
+                strides.append(taken.step * step)
+            else:
+                offset += item % length * step
+        return Strided(shape, (*strides, *x.strides[axis:]), offset)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (unslice(dy, self.key, node.inputs[0]),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        for key in [
+            (0,),
+            (FULL, -1),
+            ((None, None, 2), None, (None, None, -1)),
+            ((-2, None, None), (2, 0, -2), 1),
+            ((1, 1, None),),
+            (1, 2, 3),
+        ]:
+            yield cls(key), [rng.normal(size=(2, 3, 4))]
+        yield cls((None,)), [rng.normal(size=()).astype("float32")]
+        yield cls((FULL, (1, None, None))), [rng.normal(size=(0, 3))]
+
+
+class Unslice(Op):
+    """y = zeros of a known shape with y[key] = x. The adjoint of Slice: dx = dy[key]."""
+
+    key: Key
+    shape: tuple[int, ...]
+    linear = "joint"
+    relevance = "moved"
+    flop_free = True
+
+    def infer(self, x: TensorType) -> Types:
+        return (_unsliced(x, tensor_type(self.shape, x.dtype), self.key),)
+
+    def kernel(self, xp: Any, x: Any) -> Any:
+        return with_at(xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
+
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        zeros = to.apply(Full(self.shape, 0, x.dtype))
+        return scattered(to, zeros, self.key, x)
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return (apply(Slice(self.key), dy),)
+
+    def batch(self, batch: Batch) -> Outputs:
+        (x,), key = batch.inputs, (FULL, *self.key)
+        if isinstance(x.shape[0], int):
+            return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
+        like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
+        return batch.build(UnsliceLike(key), x, like)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0,), (2, 3)), [rng.normal(size=(3,))]
+        yield cls(((None, None, -2), None), (3, 2)), [rng.normal(size=(2, 1, 2))]
+        yield cls((1, 0), (2, 3)), [rng.normal(size=()).astype("float32")]
+        yield cls((None,), ()), [rng.normal(size=(1,))]
+
+
+class UnsliceLike(Op):
+    """y = zeros of the shape of the second input, known only when run, with y[key] = x."""
+
+    key: Key
+    linear = (0,)
+    shape_only = (1,)
+    relevance = "moved"
+    flop_free = True
+
+    def infer(self, x: TensorType, like: TensorType) -> Types:
+        return (_unsliced(x, tensor_type(like.shape, x.dtype), self.key),)
+
+    def kernel(self, xp: Any, x: Any, like: Any) -> Any:
+        return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
+
+    def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        zeros = to.ConstantOfShape(to.shape(like), value=np.zeros(1, x.dtype), shape=like.shape)
+        return scattered(to, zeros, self.key, x)
+
+    def static(self, inputs: Types) -> Op:
+        return Unslice(self.key, lengths(inputs[1]))
+
+    def vjp(self, node: Node, dy: Tensor) -> Gradients:
+        return apply(Slice(self.key), dy), ZERO
+
+    def batch(self, batch: Batch) -> Outputs:
+        return batch.build(self.replace(key=(FULL, *self.key)), *batch.every())
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls((0,)), [rng.normal(size=(3,)), rng.normal(size=(2, 3))]
+        yield cls(((1, None, None),)), [rng.normal(size=(1, 2)), rng.normal(size=(2, 2))]
+
+
+def unslice(dy: Tensor, key: Key, like: Tensor) -> Tensor:
+    """Zeros of the shape of like, with dy at the key."""
+    if like.type.static:
+        return apply(Unslice(key, like.shape), dy)  # type: ignore[arg-type]
+    return apply(UnsliceLike(key), dy, like)
+
+
+@cache
+def _indices(key: Key) -> tuple[Any, ...]:
+    """The key as NumPy takes it; the Ellipsis keeps a single element an array."""
+    return (*(slice(*item) if type(item) is tuple else item for item in key), ...)
+
+
+def sliced(x: TensorType, key: Key) -> Shape:
+    """The shape of x[key]."""
+    dims: list[Dim] = []
+    axis = 0
+    for item in key:
+        if item is None:
+            dims.append(1)
+            continue
+        if axis == len(x.shape):
+            raise ShapeError(f"too many indices for {x!r}")
+        if type(item) is tuple:
+            dims.append(_length(x.shape[axis], item))
+        else:
+            check_index(x, axis, item)
+        axis += 1
+    return (*dims, *x.shape[axis:])
+
+
+def check_index(x: TensorType, axis: int, index: int) -> None:
+    """ShapeError where an index is known to be out of bounds."""
+    length = x.shape[axis]
+    if isinstance(length, int) and not -length <= index < length:
+        raise ShapeError(f"index {index} is out of bounds for axis {axis} of {x!r}")
+
+
+def _length(length: Dim, item: tuple[Any, ...]) -> Dim:
+    if isinstance(length, int):
+        return len(range(*slice(*item).indices(length)))
+    return length if item in (FULL, (None, None, -1)) else None
+
+
+def _unsliced(x: TensorType, whole: TensorType, key: Key) -> TensorType:
+    if not compatible(sliced(whole, key), x.shape):
+        raise ShapeError(f"{x!r} is not what is read of {whole!r} at {key}")
+    return whole
+
+
+def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
+    """A slice as (start, stop, step), the same for all spellings where the length is known."""
+    start, stop, step = (None if i is None else operator.index(i) for i in _parts(item))
+    if step == 0:
+        raise ShapeError("the step of a slice cannot be 0")
+    if isinstance(length, int):
+        start, stop, step = slice(start, stop, step).indices(length)
+        if (start, step) == (0, 1) and stop == length:
+            return FULL
+        if not range(start, stop, step):
+            return 0, 0, None
+        return start, None if stop < 0 else stop, None if step == 1 else step
+    if step in (None, 1):
+        return start or None, stop, None
+    return start, stop, step
+
+
+def _parts(item: slice) -> tuple[Any, Any, Any]:
+    return item.start, item.stop, item.step
+
+
+def normal_int(item: Any, length: Dim) -> int:
+    """An index; not negative where the length is known and it fits."""
+    index = operator.index(item)
+    return index + length if isinstance(length, int) and -length <= index < 0 else index
+
+
+def trimmed(key: list[Any]) -> Key:
+    """The key without the full slices at its end."""
+    while key and key[-1] == FULL:
+        key.pop()
+    return tuple(key)
