@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from .ir.test_locks import passes
+from .base.test_locks import passes
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
