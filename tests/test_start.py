@@ -13,7 +13,7 @@ import pytest
 import graphgrad as gg
 
 SOURCE = Path(gg.__file__)
-AT_ONCE = {"ir", "ops", "regions"}
+AT_ONCE = {"base", "ir", "ops", "regions"}
 OTHERS = "networkx scipy llvmlite jax torch onnx ml_dtypes safetensors pygraphviz json zipfile"
 
 

@@ -324,7 +324,7 @@ class Region:
         self.late = late
         self.allow_empty = allow_empty
         self.kind = kind
-        self.open: Any = open  # or only while a generator runs: ir.generators
+        self.open: Any = open  # or only while a generator runs: base.generators
         self.pinned_inputs = pinned_inputs
         self.pinned_outputs = pinned_outputs
         self.settled: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None

@@ -22,7 +22,7 @@ __all__ = ["JaxProcesses", "gather_lengths", "start", "waiting_for_others"]
 
 
 class JaxProcesses:
-    """Those that jax.distributed connected, as `ir.processes` wants them."""
+    """Those that jax.distributed connected, as `base.processes` wants them."""
 
     def __init__(self) -> None:
         self.index = jax.process_index()
