@@ -1,6 +1,7 @@
 """What ops, rewrites and backends outside graphgrad are written with.
 
-    ops       a subclass of `Op` or of a family (`Elementwise`, `Unary`, `Binary`, ...), put into a
+    ops       a subclass of `Op` or of a family (`Elementwise`, `Unary`, `Binary`, ...), which says
+              what holds of it, in part in groups (`Traits`, `Memory`, `Derivative`); put into a
               graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...); `build` gives
               the node, which has all outputs
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
@@ -19,6 +20,7 @@ from .execute.backend import Backend, Compiled
 from .execute.kernels import ArrayFunction, Kernel, Kernels, one_call_per_node
 from .execute.loading import backends, load_backend
 from .ir.build import build
+from .ir.facts import Derivative, Memory, Traits
 from .ir.onnx import Onnx
 from .ir.op import Gradients, Op, Samples, Types, op_types
 from .ir.program import Program, Visit, derive
@@ -96,6 +98,7 @@ __all__ = [
     "Comparison",
     "Compiled",
     "DType",
+    "Derivative",
     "Dim",
     "Elementwise",
     "FloatUnary",
@@ -105,6 +108,7 @@ __all__ = [
     "Looping",
     "Making",
     "Marker",
+    "Memory",
     "NodeOf",
     "NumberBinary",
     "Onnx",
@@ -122,6 +126,7 @@ __all__ = [
     "Strided",
     "TensorLike",
     "TensorType",
+    "Traits",
     "Types",
     "Unary",
     "Visit",

@@ -257,7 +257,7 @@ def order(cls):
     """Up to which order it has gradients, as the laws take them."""
     if not cls.differentiable:
         return "none"
-    if cls.stepwise:
+    if cls.traits.stepwise:
         return "zero"
     found = {built_order(op, arrays) for op, arrays in samples(cls) if op.differentiable}
     linear = any(op.linear == "joint" for op, _ in samples(cls))
@@ -268,7 +268,7 @@ def order(cls):
 def built_order(op, arrays):
     """How often differentiating it goes through, of at most two times."""
     xs, node = placed(op, arrays)
-    wrt = [x for i, x in enumerate(xs) if x.type.differentiable and i not in op.jumps]
+    wrt = [x for i, x in enumerate(xs) if x.type.differentiable and i not in op.derivative.jumps]
     ys = [y for y in node.outputs if y.type.differentiable]
     if not wrt or not ys:
         return "none"

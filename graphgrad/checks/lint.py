@@ -364,7 +364,7 @@ def zero_gradients(graph: Graph) -> Iterator[Finding]:
             continue
         if node.origin is not None or node.region is not None or node.stamp is not None:
             continue
-        if node.op.stepwise and any(t in live for t in node.inputs[:1]):
+        if node.op.traits.stepwise and any(t in live for t in node.inputs[:1]):
             yield _zero(node, node)
         elif _returns_to_floats(node):
             made_by = made.get(node)
@@ -389,7 +389,9 @@ def _live(graph: Graph) -> set[Tensor]:
     """The floating tensors that depend on a floating placeholder or variable, by floats."""
     live: set[Tensor] = set()
     for node in graph.nodes:
-        if node.op.source or (not node.op.withholds and any(t in live for t in node.inputs)):
+        if node.op.source or (
+            not node.op.derivative.withholds and any(t in live for t in node.inputs)
+        ):
             live.update(_floating(node.outputs))
     return live
 
@@ -409,7 +411,7 @@ def _passed_on(graph: Graph, readers: dict[Tensor, list[Node]]) -> set[Tensor]:
     for node in reversed(graph.nodes):
         for t in node.outputs:
             reading = readers.get(t, [])
-            going_on = [n for n in reading if not n.op.withholds]
+            going_on = [n for n in reading if not n.op.derivative.withholds]
             if not reading or any(not used.isdisjoint(n.outputs) for n in going_on):
                 used.add(t)
     return used

@@ -90,11 +90,11 @@ class _PartialOps:
                 for i in read:
                     partial |= self.partial[i]
                     nearest = _later(nearest, self.nearest[i])
-                if argument is not None and not argument.node.op.guards:
+                if argument is not None and not argument.node.op.traits.guards:
                     partial |= self.roots[argument.node.index]
                     nearest = node
             self.roots.append(roots)
-            self.bare.append(0 if node.op.guards else bare)
+            self.bare.append(0 if node.op.traits.guards else bare)
             self.partial.append(partial)
             self.nearest.append(nearest)
 
@@ -156,7 +156,7 @@ def _fed_by(argument: Tensor, same: set[Node], tested: _Ancestors, unfed: set[Te
     while stack:
         t = stack.pop()
         node = t.node
-        if t in unfed or node.op.guards or isinstance(node.op, Constant):
+        if t in unfed or node.op.traits.guards or isinstance(node.op, Constant):
             continue
         unfed.add(t)
         if node in same:
@@ -169,7 +169,7 @@ def _fed_by(argument: Tensor, same: set[Node], tested: _Ancestors, unfed: set[Te
 
 def _argument(node: Node) -> Tensor | None:
     """The argument of a partial op."""
-    at = node.op.singular
+    at = node.op.derivative.singular
     if at is None or (node.type == "Power" and _whole(node.inputs[1])):
         return None
     return node.inputs[at]

@@ -187,7 +187,7 @@ def flat(arrays: Sequence[Array]) -> Array:
 
 def stopped(nodes: Sequence[Node]) -> list[Tensor]:
     """The outputs of nodes through which nothing is to flow: constants for a derivative."""
-    return [n.outputs[0] for n in nodes if n.op.withholds and n.stamp is None]
+    return [n.outputs[0] for n in nodes if n.op.derivative.withholds and n.stamp is None]
 
 
 # --- points -----------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def _moves(ran: Ran) -> Iterator[Sequence[Array]]:
 
     Constants are exact (an exponent of 2.0 stays that), and so is what an op only compares.
     """
-    pairs, jumps = zip(ran.node.inputs, ran.inputs, strict=True), ran.node.op.jumps
+    pairs, jumps = zip(ran.node.inputs, ran.inputs, strict=True), ran.node.op.derivative.jumps
     floating = [i for i, (t, a) in enumerate(pairs) if i not in jumps and _rounds(t, np.asarray(a))]
     if not floating or not ran.node.op.pure:
         return

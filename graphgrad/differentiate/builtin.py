@@ -65,7 +65,7 @@ def fitted(dx: Any, x: Tensor, op: Op) -> Tensor:
 
 def given(op: Op, outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> Any:
     """What the own gradient of an op is given for these gradients of its outputs."""
-    return dys if op.sparse else filled(outputs, dys)
+    return dys if op.derivative.sparse else filled(outputs, dys)
 
 
 def filled(outputs: Sequence[Tensor], dys: Sequence[Tensor | None]) -> list[Tensor | None]:

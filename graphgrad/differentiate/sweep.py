@@ -208,7 +208,7 @@ class Sweep:
 def _own_gradients(node: Node, dys: Sequence[Tensor | None], stamp: Any) -> Sequence[Any]:
     """What a node's own gradient gives for its inputs; a stamped one is read without its stamp."""
     op, first = node.op, dys[0]
-    maybe_zero = op.linear_zero and (first is None or type(first) is ZeroTensor)
+    maybe_zero = op.derivative.linear_zero and (first is None or type(first) is ZeroTensor)
     if maybe_zero and all(d is None or type(d) is ZeroTensor for d in dys):
         return [ZERO] * len(node.inputs)
     if len(dys) > 1:

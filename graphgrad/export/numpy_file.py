@@ -460,7 +460,7 @@ class FunctionText:
 
     def _set(self, node: Node, expression: str) -> list[str]:
         names = self._named(node)
-        if not node.op.view:
+        if not node.op.memory.view:
             self._owned.update(node.outputs)
         return [f"{', '.join(names)} = {expression}"]
 

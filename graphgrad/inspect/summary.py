@@ -188,7 +188,7 @@ def _count(node: Node, lengths: Mapping[Any, int]) -> tuple[Count, bool]:
     sizes = [elements(t.type) for t in node.outputs]
     flops = flops_of(node, length)
     written = 0
-    if kind == "op" and not node.op.view:
+    if kind == "op" and not node.op.memory.view:
         written = sum(n * t.dtype.itemsize for n, t in zip(sizes, node.outputs, strict=True))
     parameters = sum(sizes) if kind == "variable" else 0
     exact = flops is not None and not (missing and (written or parameters or costs_something(node)))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.errors import DTypeError
 from ..base.interned import Interned
+from .facts import GROUPS, Derivative, Facts, Memory, Traits, joined, said_by
 from .onnx import Onnx
 from .strided import Lengths, Strided
 from .types import Array, Shape, TensorType, elements
@@ -84,27 +85,69 @@ def _import_all() -> None:
 OP_TYPES = OpTypes()
 OWN = __name__.partition(".")[0] + "."
 MADE = 1024  # ops of a class that are kept when nobody holds them
-OF_KERNEL = frozenset(
-    (
-        *("alias", "aliases", "strided", "static", "reduction", "decompose", "shape_only"),
-        "index_inputs",
-        *(
-            "commutes",
-            "mirror_type",
-            "negated_type",
-            "idempotent",
-            "involution",
-            "rounds",
-            "reshapes",
-        ),
-        *("value_range", "stepwise", "onnx", "to_onnx", "from_onnx"),
-    )
-)
-"""What an op says of its kernel, and would be wrong of another one."""
+
+
+class OfKernel:
+    """What an op says of its kernel, and would be wrong of another one."""
+
+    traits: ClassVar[Traits] = Traits.defaults()
+    memory: ClassVar[Memory] = Memory(alias=False, reshapes=False)  # it may still be a view
+    shape_only: ClassVar[tuple[int, ...]] = ()
+    index_inputs: ClassVar[tuple[tuple[int, int], ...]] = ()
+    onnx: ClassVar[Onnx | None] = None
+
+    def aliases(self, inputs: Types, outputs: Types) -> bool:
+        """Whether the outputs alias the first input, for these types."""
+        return self.memory.alias
+
+    def strided(self, x: Strided, shape: Lengths) -> Strided | None:
+        """Where the elements of its output, of this shape, lie in the memory of the first input.
+
+        x: where those of the input do. None: it is no view of it, or not of such a one.
+        """
+        return x.reshaped(shape) if self.memory.reshapes else None
+
+    def static(self, inputs: Types) -> Op | None:
+        """The op of its first input alone that does the same, where these types are static.
+
+        None: it takes no shape from another input.
+        """
+        return None
+
+    def decompose(self, make: Any) -> Any:
+        """The output made of other ops that compute it call by call; None: it is not taken apart.
+
+        make(op, *tensors) is op of these, make.inputs what there is to read, all of known lengths.
+        Element-wise parts and reductions can share loops with what stands around them.
+        """
+        return None
+
+    def to_onnx(self, to: Any, *xs: Any) -> Any:
+        """Its outputs, one or a tuple, as values of ONNX made of those of its inputs.
+
+        to.Mul(x, 2.0, ...) is an operator of values, arrays and numbers, attributes by name;
+        to.apply(op, *xs) another op, to.traced(f, *xs) what f(xp, *tensors) builds as kernels do. A
+        value has shape and dtype. None: what the kernel builds of tensors. NoOnnxForm: why not.
+        """
+        onnx = self.onnx
+        return None if onnx is None else to(onnx.name, *xs, **onnx.to_attributes(self))
+
+    @classmethod
+    def from_onnx(cls, call: Any) -> Any:
+        """The outputs, one or a tuple, that a call of the operator `onnx.name` means here.
+
+        call.inputs are tensors, arrays where known, None where left out; call.attributes a dict;
+        call.build(op, *xs) is op of them.
+        """
+        assert cls.onnx is not None
+        return call.build(cls.onnx.from_attributes(cls, call.attributes), *call.inputs)
+
+
+OF_KERNEL = {name: value for name, value in vars(OfKernel).items() if not name.startswith("__")}
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-class Op:
+class Op(OfKernel):
     """One kind of computation with its attributes.
 
     A subclass is one op type: its annotations are its attributes, in order. Two ops of one type
@@ -112,56 +155,35 @@ class Op:
     values, and as long as somebody has it if they may hold others. A node is one application of an
     op to tensors.
 
-    pure        equal inputs give equal outputs, and nothing else happens: may be merged or folded
-    source      takes no inputs and is never a member of a region (placeholders, variables)
-    view        the kernel may return its first input or a view of it
-    elementwise one output, each element made from the same element of the broadcast inputs
-    sparse      its vjp is given None for an output without a gradient, not a structural zero
-    linear_zero a gradient of zero gives gradients of zero, not NO_GRAD or an error
-    jumps       inputs, by place, in which it is a step function: their gradient is ZERO
+    traits      what holds of the values it computes (`Traits`)
+    memory      how its outputs lie in the memory of the first input (`Memory`)
+    derivative  what is known of its gradient (`Derivative`), beside
     linear      where it is linear: "joint" in all inputs together, "each" in one at a time while
                 the others stay, or the places of the inputs in which it is jointly linear while
                 the others stay; (): nowhere that is known
-    alias       the kernel does nothing but look at how its first input lies in memory: each output
-                is that, or a view of it; where this depends on the types, `aliases` is written
+    differentiable it has a gradient
+    pure        equal inputs give equal outputs, and nothing else happens: may be merged or folded
+    source      takes no inputs and is never a member of a region (placeholders, variables)
+    elementwise one output, each element made from the same element of the broadcast inputs
+    broadcasts  the driver sums gradients over the axes that were broadcast
+    axis_attrs  the names of its attributes that count axes of the inputs from the front
+    stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
     shape_only  inputs, by place, of which it reads the shape and nothing else
     index_inputs (input, axis) for each input whose elements are indices along that axis of the
                 first input: from -N to N - 1 for a length N. Others are an IndexError of a run
     bodies      the programs that run inside it, where it is control flow; body_names says what
                 they are called
     runs        the ops whose kernels its own calls
-    axis_attrs  the names of its attributes that count axes of the inputs from the front
-    stacks      it is for matrices or vectors in the last axes; the axes before are those of a stack
-    commutes    x op y is y op x, bit for bit, of what is not complex
-    mirror_type the type of the op z for which x op y is y z x
-    reshapes    the elements of x in row-major order, under another shape
-    reduction   what it reduces its input with, over `reduced_axes`: "sum" or "mean" (of floats and
-                integers), "prod", "max", "min", "any" or "all"
-    negated_type the type of the op z for which not (x op y) is x z y, where nothing is NaN
-    idempotent  of its own output it makes the same, bit for bit, of real numbers
-    involution  of its own output it makes its input
-    rounds      it makes whole numbers, and of whole numbers themselves
-    value_range no element of a real output is outside of them, and none is -0.0 if the least is 0;
-                NaN may be
-    stepwise    its gradient is zero wherever it is defined
-    withholds   its gradient is none, or zero, on purpose: it is not that of its value
-    singular    the input, by place, at some values of which it has no finite value or slope
-    guards      arguments are made safe with it: it keeps them away from such values
-    relevance   how its inputs share relevance: "moved" with the elements, which all are elements
-                of an input or constants; "passed" on by what is zero at zero, or an established
-                activation; by the first order of a "taylor" series; else as linear maps do
-    of_format   it is about the format of its numbers: of bfloat16 it is not computed in float32
     flop_free   takes no floating point operations: makes, moves or converts data
     onnx        the operator of ONNX that it is, with attributes to and from there; what is not one
                 operator with the same meaning writes `to_onnx` and `from_onnx`
     revision    which meaning of type and attributes this is, as files say: whoever changes what is
                 computed, or renames an attribute, counts it up and writes `from_revision`
-    sharding    kept free: how its outputs may be divided among devices, given that of its inputs
     domain      where samples are drawn
-    broadcasts  the driver sums gradients over the axes that were broadcast
 
-    What is said of a kernel (OF_KERNEL) is said of that kernel: a subclass that writes another one
-    says it again.
+    The first three are groups, of the class alone; what a subclass says of a group joins what its
+    bases say. A subclass that writes another kernel says again what was said of the kernel
+    (`OfKernel`).
 
     >>> op = gg.sum([1.0, 2.0]).node.op
     >>> op, op is gg.op_types()["ReduceSum"]((0,), False)
@@ -170,49 +192,27 @@ class Op:
 
     type: ClassVar[str] = "Op"
     fields: ClassVar[tuple[str, ...]] = ()
+    derivative: ClassVar[Derivative] = Derivative()
+    linear: ClassVar[str | tuple[int, ...]] = ()
+    differentiable: ClassVar[bool] = True
     pure: ClassVar[bool] = True
     source: ClassVar[bool] = False
-    view: ClassVar[bool] = False
     elementwise: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
-    differentiable: ClassVar[bool] = True
-    sparse: ClassVar[bool] = False
-    linear_zero: ClassVar[bool] = True
-    jumps: ClassVar[tuple[int, ...]] = ()
-    linear: ClassVar[str | tuple[int, ...]] = ()
-    alias: ClassVar[bool] = False
-    shape_only: ClassVar[tuple[int, ...]] = ()
-    index_inputs: ClassVar[tuple[tuple[int, int], ...]] = ()
+    axis_attrs: ClassVar[tuple[str, ...]] = ()
+    stacks: ClassVar[bool] = False
     bodies: ClassVar[tuple[Any, ...]] = ()
     body_names: ClassVar[tuple[str, ...]] = ()
     runs: ClassVar[tuple[Op, ...]] = ()
-    axis_attrs: ClassVar[tuple[str, ...]] = ()
-    stacks: ClassVar[bool] = False
-    commutes: ClassVar[bool] = False
-    mirror_type: ClassVar[str | None] = None
-    negated_type: ClassVar[str | None] = None
-    idempotent: ClassVar[bool] = False
-    involution: ClassVar[bool] = False
-    rounds: ClassVar[bool] = False
-    reshapes: ClassVar[bool] = False
-    reduction: ClassVar[str | None] = None
-    value_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
-    stepwise: ClassVar[bool] = False
-    withholds: ClassVar[bool] = False
-    singular: ClassVar[int | None] = None
-    guards: ClassVar[bool] = False
-    relevance: ClassVar[str | None] = None
-    of_format: ClassVar[bool] = False
     flop_free: ClassVar[bool] = False
     revision: ClassVar[int] = 1
-    sharding: ClassVar[Any] = None
-    onnx: ClassVar[Onnx | None] = None
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
 
     _made: ClassVar[Interned[Op]] = Interned(0)
     _mortal: ClassVar[WeakValueDictionary[Any, Op]] = WeakValueDictionary()
     _lasting: ClassVar[bool] = False
     _defaults: ClassVar[dict[str, Any]] = {}
+    _said: ClassVar[dict[str, Facts]] = {}
     _interned: ClassVar[bool] = True
     _types: dict[Any, Types]
 
@@ -227,9 +227,15 @@ class Op:
                 f"{cls.__name__} has attributes named as methods or facts of every op: {hidden}. "
                 "A fact is said without an annotation; an attribute needs another name."
             )
-        if "kernel" in cls.__dict__ and any(_has_kernel(base) for base in cls.__bases__):
-            for name in OF_KERNEL.difference(cls.__dict__):
-                setattr(cls, name, getattr(Op, name))
+        cls._said = said = said_by(cls)
+        if "kernel" in cls.__dict__ and any(map(_has_kernel, cls.__bases__)):
+            for name, value in OF_KERNEL.items():
+                if name in GROUPS:
+                    said[name] = said[name].over(value) if name in said else value
+                elif name not in cls.__dict__:
+                    setattr(cls, name, value)
+        for name in GROUPS if len(cls.__bases__) > 1 else said:
+            setattr(cls, name, joined(cls, name))
         if not abstract:
             cls.type = cls.__dict__.get("type", cls.__name__)
             known = OP_TYPES.here if cls.__module__.startswith(OWN) else OP_TYPES.get
@@ -357,55 +363,9 @@ class Op:
             return batch.build(self, *batch.aligned())
         return batch.build(self, *batch.every()) if batch.alike else None
 
-    def aliases(self, inputs: Types, outputs: Types) -> bool:
-        """Whether the outputs alias the first input, for these types."""
-        return self.alias
-
-    def strided(self, x: Strided, shape: Lengths) -> Strided | None:
-        """Where the elements of its output, of this shape, lie in the memory of the first input.
-
-        x: where those of the input do. None: it is no view of it, or not of such a one.
-        """
-        return x.reshaped(shape) if self.reshapes else None
-
     def reduced_axes(self, shape: Shape) -> tuple[int, ...]:
         """The axes over which a reduction of a value of this shape goes."""
         raise NotImplementedError(f"{self.type}.reduced_axes")
-
-    def static(self, inputs: Types) -> Op | None:
-        """The op of its first input alone that does the same, where these types are static.
-
-        None: it takes no shape from another input.
-        """
-        return None
-
-    def decompose(self, make: Any) -> Any:
-        """The output made of other ops that compute it call by call; None: it is not taken apart.
-
-        make(op, *tensors) is op of these, make.inputs what there is to read, all of known lengths.
-        Element-wise parts and reductions can share loops with what stands around them.
-        """
-        return None
-
-    def to_onnx(self, to: Any, *xs: Any) -> Any:
-        """Its outputs, one or a tuple, as values of ONNX made of those of its inputs.
-
-        to.Mul(x, 2.0, ...) is an operator of values, arrays and numbers, attributes by name;
-        to.apply(op, *xs) another op, to.traced(f, *xs) what f(xp, *tensors) builds as kernels do. A
-        value has shape and dtype. None: what the kernel builds of tensors. NoOnnxForm: why not.
-        """
-        onnx = self.onnx
-        return None if onnx is None else to(onnx.name, *xs, **onnx.to_attributes(self))
-
-    @classmethod
-    def from_onnx(cls, call: Any) -> Any:
-        """The outputs, one or a tuple, that a call of the operator `onnx.name` means here.
-
-        call.inputs are tensors, arrays where known, None where left out; call.attributes a dict;
-        call.build(op, *xs) is op of them.
-        """
-        assert cls.onnx is not None
-        return call.build(cls.onnx.from_attributes(cls, call.attributes), *call.inputs)
 
     def flops(self, inputs: Types, outputs: Types) -> float | None:
         """The floating point operations for types of known lengths; None: that is not known.
@@ -413,7 +373,7 @@ class Op:
         A multiplication and the addition that goes with it are two; an element-wise op is one for
         each element that it makes.
         """
-        if self.flop_free or self.view:
+        if self.flop_free or self.memory.view:
             return 0
         return elements(outputs[0]) if self.elementwise else None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .facts import Memory
 from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
 from .region_tree import MARKED, RegionTree, is_same
@@ -25,7 +26,7 @@ class Residual(Op, interned=False):
     """y = x, read as from inside `region`. dx = dy, for the producer of x itself."""
 
     region: Region
-    view = True
+    memory = Memory(view=True)
     linear = "joint"
 
     def infer(self, x: TensorType) -> Types:

@@ -33,7 +33,7 @@ def _same_bits(a: Any, b: Any, when: str) -> None:
 
 def value_range(op: Op, arrays: Arrays) -> None:
     """What it makes is in its range, and no -0.0 where that begins at 0."""
-    least, most = op.value_range
+    least, most = op.traits.value_range
     _said((least, most) != (-np.inf, np.inf), "its range")
     if not any(is_floating(t.dtype) for t in placed(op, arrays)[1].outputs):
         raise NotTried("a range is of floating numbers")
@@ -43,15 +43,15 @@ def value_range(op: Op, arrays: Arrays) -> None:
     for xs in tried:
         for y in run_kernel(op, xs):
             if is_floating(y.dtype):
-                require(not ((y < least) | (y > most)).any(), f"{y} leaves {op.value_range}")
+                require(not ((y < least) | (y > most)).any(), f"{y} leaves {op.traits.value_range}")
                 signed = least >= 0 and np.signbit(y[~np.isnan(y)]).any()
                 require(not signed, f"{y} has -0.0, and its range begins at {least}")
 
 
 def operands_change_places(op: Op, arrays: Arrays) -> None:
     """x op y is y op x, or y mirror x, bit for bit, where it says so."""
-    _said(op.commutes or op.mirror_type, "changed places")
-    other = op if op.commutes else _partner(op, "mirror_type")
+    _said(op.traits.commutes or op.traits.mirror_type, "changed places")
+    other = op if op.traits.commutes else _partner(op, "mirror_type")
     if any(kind_of(a.dtype) == "c" for a in arrays):
         raise NotTried("of complex numbers the order may change a rounding")
     for a, b in zip(run_kernel(op, arrays), run_kernel(other, arrays[::-1]), strict=True):
@@ -60,7 +60,7 @@ def operands_change_places(op: Op, arrays: Arrays) -> None:
 
 def negation(op: Op, arrays: Arrays) -> None:
     """not (x op y) is what the op makes that it names."""
-    _said(op.negated_type, "its negation")
+    _said(op.traits.negated_type, "its negation")
     other = _partner(op, "negated_type")
     for a, b in zip(run_kernel(op, arrays), run_kernel(other, arrays), strict=True):
         np.testing.assert_array_equal(~a, b)
@@ -68,40 +68,40 @@ def negation(op: Op, arrays: Arrays) -> None:
 
 def _partner(op: Op, fact: str) -> Op:
     """The op that it names there, which names it in turn."""
-    other = OP_TYPES[getattr(op, fact)]()
-    back = getattr(other, fact)
+    other = OP_TYPES[getattr(op.traits, fact)]()
+    back = getattr(other.traits, fact)
     require(back == op.type, f"{fact} is {other.type}, whose {fact} is {back}")
     return other
 
 
 def its_own_output(op: Op, arrays: Arrays) -> None:
     """Of its own output it makes the same (idempotent) or its input (involution), bit for bit."""
-    _said(op.idempotent or op.involution, "its own output")
-    if kind_of(arrays[0].dtype) == "c" and op.idempotent:
+    _said(op.traits.idempotent or op.traits.involution, "its own output")
+    if kind_of(arrays[0].dtype) == "c" and op.traits.idempotent:
         raise NotTried("of complex numbers the last bits may change")
     wide = op.elementwise and is_floating(arrays[0].dtype)
     for x in [*arrays, *([WIDE] if wide else ())]:
         (once,) = run_kernel(op, [x])
         (twice,) = run_kernel(op, [once])
-        _same_bits(twice, once if op.idempotent else x, "applied twice")
-        whole = not op.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
+        _same_bits(twice, once if op.traits.idempotent else x, "applied twice")
+        whole = not op.traits.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
         require(whole, f"{once} are no whole numbers")
 
 
 def order_of_elements(op: Op, arrays: Arrays) -> None:
     """Elements stay in row-major order where it reshapes."""
-    _said(op.reshapes, "their order")
+    _said(op.memory.reshapes, "their order")
     (y,) = run_kernel(op, arrays)
     np.testing.assert_array_equal(y.ravel(), arrays[0].ravel())
 
 
 def reduction(op: Op, arrays: Arrays) -> None:
     """It reduces with what it says over the axes that it says."""
-    _said(op.reduction, "a reduction")
-    assert op.reduction is not None
+    _said(op.traits.reduction, "a reduction")
+    assert op.traits.reduction is not None
     (x,) = arrays
     (y,) = run_kernel(op, arrays)
-    wanted: Any = REDUCED[op.reduction](x, axis=op.reduced_axes(x.shape))  # type: ignore[operator]
+    wanted: Any = REDUCED[op.traits.reduction](x, axis=op.reduced_axes(x.shape))  # type: ignore[operator]
     np.testing.assert_allclose(y, np.reshape(wanted, y.shape), rtol=1e-6)
 
 

@@ -33,7 +33,7 @@ STEP = 1e-6
 
 def is_smooth(op: Op, arrays: Arrays) -> bool:
     """Whether its gradient is that of its value, and some input is in double precision."""
-    follows = op.differentiable and op.pure and not op.withholds
+    follows = op.differentiable and op.pure and not op.derivative.withholds
     return follows and any(a.dtype in DOUBLE for a in arrays)
 
 
@@ -49,7 +49,9 @@ def differences(op: Op, arrays: Arrays, order: int = 1) -> None:
     xs, node = placed(op, arrays)
     rng = np.random.default_rng(1)
     with home(node):
-        wrt = [x for i, x in enumerate(xs) if x.type.differentiable and i not in op.jumps]
+        wrt = [
+            x for i, x in enumerate(xs) if x.type.differentiable and i not in op.derivative.jumps
+        ]
         ys = [t for t in node.outputs if t.dtype in DOUBLE]
         for _ in range(order - 1):
             ys = _derived(ys, wrt, rng)

@@ -82,7 +82,7 @@ def _superposed(op: Op, arrays: Arrays, places: list[int]) -> None:
 
 def adjoint(op: Op, arrays: Arrays) -> None:
     """<dy, f(x)> = <vjp(dy), x> where it is linear, which forward mode relies on."""
-    if op.withholds:
+    if op.derivative.withholds:
         raise NotTried("it is transposed by its value, whose gradient it withholds")
     for places in _every_place(op, arrays):
         _transposed(op, _in_double(arrays), places)

@@ -96,7 +96,7 @@ class AliasAnalysis:
             return
         static, strange = is_static(node), is_strange(op)
         inputs = tuple([self.same.get(t, t) for t in node.inputs])
-        if op.view and not strange and self._makes_nothing(node, inputs, static):
+        if op.memory.view and not strange and self._makes_nothing(node, inputs, static):
             return
         writer = self._binding.writer(node) if static else None
         if writer is not None:

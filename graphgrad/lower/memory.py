@@ -44,7 +44,7 @@ class Buffer:
         self.since = first
 
 
-class Memory:
+class Buffers:
     """The buffers of a program.
 
     last     value -> place of the last action that reads it; past the end for outputs

@@ -71,7 +71,7 @@ class _Flow:
 
 def _looked_at(node: Node) -> Tensor | None:
     """The input whose memory the outputs of a node may share."""
-    if not node.op.view or not node.inputs:
+    if not node.op.memory.view or not node.inputs:
         return None
     source = node.inputs[1 if type(node.op) is Assign else 0]
     return source if is_view(node) or node.outputs[0].type is source.type else None

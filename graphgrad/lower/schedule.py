@@ -15,7 +15,7 @@ from ..ir.types import Array, TensorType
 from ..ops.control import Scan, While
 from .alias import Action, AliasAnalysis, Effect, nbytes
 from .binding import Binding
-from .memory import Buffer, Memory, pack
+from .memory import Buffer, Buffers, pack
 from .plan import Kernel, Place, Plan, Result, Step
 
 SMALL = 1 << 16  # bytes
@@ -25,7 +25,7 @@ def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
     check_room()  # branches in branches: their kernels are asked for, and so scheduled, in here
     aliases = AliasAnalysis(program, binding)
-    memory = Memory(aliases, binding)
+    memory = Buffers(aliases, binding)
     arena = pack(b for b in memory.all() if not b.fresh and b.host is None)
     slots = _Slots(aliases, memory)
     steps = [step for at, a in enumerate(aliases.actions) if (step := slots.step(at, a))]
@@ -89,7 +89,7 @@ class _Slots:
     for the last time is gone.
     """
 
-    def __init__(self, aliases: AliasAnalysis, memory: Memory) -> None:
+    def __init__(self, aliases: AliasAnalysis, memory: Buffers) -> None:
         self._aliases = aliases
         self._memory = memory
         self._given = frozenset(aliases.program.inputs)
@@ -246,7 +246,7 @@ def _takes_more(action: Action, binding: Binding) -> bool:
 
 
 def _peak(
-    aliases: AliasAnalysis, memory: Memory, results: Sequence[Result], binding: Binding
+    aliases: AliasAnalysis, memory: Buffers, results: Sequence[Result], binding: Binding
 ) -> tuple[int, bool]:
     """Bytes outside of arenas at the worst moment, and whether that is all."""
     use = _Use(memory.end)

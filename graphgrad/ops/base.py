@@ -13,6 +13,7 @@ from ..base.errors import DTypeError, GraphGradError
 from ..base.kinds import accumulated_in, is_floating, is_inexact, kind_of
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
+from ..ir.facts import Derivative, Memory, Traits
 from ..ir.graph import current
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
@@ -47,10 +48,12 @@ __all__ = [
     "Constant",
     "DType",
     "DTypeError",
+    "Derivative",
     "Elementwise",
     "Gradients",
     "GraphGradError",
     "Marker",
+    "Memory",
     "Node",
     "Onnx",
     "Op",
@@ -60,6 +63,7 @@ __all__ = [
     "Tensor",
     "TensorLike",
     "TensorType",
+    "Traits",
     "Types",
     "Unary",
     "ZeroTensor",
@@ -203,7 +207,7 @@ class Cast(Op):
     dtype: DType
     elementwise = True
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
@@ -505,8 +509,7 @@ class Binary(Elementwise, abstract=True):
 class Real(Unary):
     """The real part of a complex number: z = x + iy, dz = dx."""
 
-    view = True
-    alias = True
+    memory = Memory(view=True, alias=True)
     linear = "joint"
     flop_free = True
 

@@ -10,8 +10,10 @@ from .base import (
     Any,
     Array,
     Constant,
+    Derivative,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Op,
     Samples,
@@ -39,10 +41,10 @@ class Demand(Op):
     """
 
     said: str
-    view = True
+    memory = Memory(view=True)
     flop_free = True
     linear = (0,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType, holds: TensorType) -> Types:
         if kind_of(holds.dtype) != "b":

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..base.errors import ShapeError
 from ..base.lazy import LazyMethod
 from ..ir.types import Dim, lengths, merge_dims
-from .base import Any, Op, TensorType, Types, tensor_type
+from .base import Any, Derivative, Op, TensorType, Types, tensor_type
 from .onnx_loops import scanned
 
 __all__ = ["PerExample"]
@@ -23,7 +23,7 @@ class PerExample(Op):
 
     op: Op
     batched: tuple[bool, ...]
-    linear_zero = False
+    derivative = Derivative(linear_zero=False)
 
     @property
     def pure(self) -> bool:  # type: ignore[override]

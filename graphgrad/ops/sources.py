@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from ..base.errors import GradientError, StateError
 from ..base.flags import truth, truth_if_given
@@ -14,8 +13,10 @@ from .base import (
     ZERO,
     Any,
     Array,
+    Derivative,
     DType,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -150,8 +151,8 @@ class Assign(Op):
     """
 
     pure = False
-    view = True
-    linear_zero = False
+    memory = Memory(view=True)
+    derivative = Derivative(linear_zero=False)
     linear = (1,)
 
     def infer(self, variable: TensorType, value: TensorType, *beside: TensorType) -> Types:
@@ -224,10 +225,10 @@ def check_update(variable: Tensor, new: Tensor) -> None:
 class Identity(Op):
     """y = x, dx = dy."""
 
-    view = True
+    memory = Memory(view=True)
     onnx = Onnx("Identity")
     linear = "joint"
-    relevance: ClassVar[str | None] = "moved"
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         return (x,)
@@ -272,9 +273,7 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 class StopGradient(Identity):
     """y = x; x is disconnected: nothing flows, the gradient is None."""
 
-    withholds = True
-    linear_zero = False
-    relevance: ClassVar[str | None] = None
+    derivative = Derivative(linear_zero=False, withholds=True, relevance=None)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (NO_GRAD,)
@@ -315,8 +314,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 class ZeroGradient(Identity):
     """y = x; the gradient of x through here is zero, not None."""
 
-    withholds = True
-    relevance: ClassVar[str | None] = None
+    derivative = Derivative(withholds=True, relevance=None)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -343,8 +341,7 @@ def zero_gradient(x: TensorLike) -> Tensor:
 class UndefinedGradient(Identity):
     """y = x; asking for the gradient through here is an error."""
 
-    linear_zero = False
-    relevance: ClassVar[str | None] = None
+    derivative = Derivative(linear_zero=False, relevance=None)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(
@@ -377,7 +374,7 @@ class RuleOutput(UndefinedGradient):
     """
 
     message: str
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         raise GradientError(self.message)

@@ -92,7 +92,7 @@ def at_least_zero(t: Tensor) -> bool:
     """Whether no element of t is negative or -0.0; NaN may be."""
     for _ in range(_DEPTH):
         op = t.node.op
-        if op.value_range[0] >= 0 and is_floating(t.dtype):
+        if op.traits.value_range[0] >= 0 and is_floating(t.dtype):
             return True
         if type(op) is Constant:
             return kind_of(t.dtype) in REAL and not np.signbit(op.value.astype(np.float64)).any()

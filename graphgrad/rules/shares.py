@@ -37,16 +37,16 @@ def usual(book: Ledger, site: NodeSite, dys: Sequence[Tensor | None], epsilon: f
     at, op = book.places(site), bare(site.op)
     if not at:
         return [NO_GRAD] * len(site.inputs)
-    if op.relevance == "moved":
+    if op.derivative.relevance == "moved":
         return moved(book, site, dys, at)
     (dy,) = dys if len(dys) == 1 else (None,)
     if dy is None:
         return None
-    if (op.relevance == "passed" and at == [0]) or _passes(op.type, site, at):
+    if (op.derivative.relevance == "passed" and at == [0]) or _passes(op.type, site, at):
         return _only(site, at[0], sum_to(dy, like=site.inputs[at[0]]))
     if site.op.type == "Softmax":
         return softmax(book, site, dy)
-    if op.relevance == "taylor":
+    if op.derivative.relevance == "taylor":
         return taylor(book, site, dy, at, epsilon)
     if op.linear == "each":
         return product(book, site, dy, at, epsilon)
@@ -222,20 +222,20 @@ def is_held(book: Ledger, t: Tensor) -> bool:
 
 def _is_gate(op: Op, shifted: bool) -> bool:
     """Whether what an op makes is bounded: by zero from below, or where it is shifted at all."""
-    least, most = op.value_range
+    least, most = op.traits.value_range
     return most < np.inf and (least >= 0 or (shifted and least > -np.inf))
 
 
 def _is_affine(op: Op, at: Sequence[int]) -> bool:
     """Whether an op moves, scales or shifts each element of the one input that carries."""
-    if op.relevance == "moved" or isinstance(op, Residual):
+    if op.derivative.relevance == "moved" or isinstance(op, Residual):
         return True
     return op.elementwise and is_linear(op, at)
 
 
 def _shifts(op: Op) -> bool:
     """Whether it adds others to the input that carries."""
-    return op.broadcasts and op.linear == "joint" and op.relevance is None
+    return op.broadcasts and op.linear == "joint" and op.derivative.relevance is None
 
 
 def _inverse(node: Node, at: list[int]) -> bool:

@@ -22,7 +22,7 @@ LAYOUTS = {
 
 def writer_of(node, threads):
     """What writes the results of a node that is not element by element."""
-    if node.op.reduction is not None:
+    if node.op.traits.reduction is not None:
         return element_writer(node, threads)
     return KERNELS.writer_of(node, threads)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.extend import Op, Strided, apply, tensor_type
+from graphgrad.extend import Memory, Op, Strided, Traits, apply, tensor_type
 from graphgrad.ir.op import OP_TYPES
 
 A = np.random.default_rng(0).normal(size=(300, 400))
@@ -21,7 +21,7 @@ def _forgotten():
 
 def ops():
     class RowTotals(Op):
-        reduction = "sum"
+        traits = Traits(reduction="sum")
         linear = "joint"
 
         def infer(self, x):
@@ -34,7 +34,7 @@ def ops():
             return (1,)
 
     class ReadBackwards(Op):
-        view = alias = True
+        memory = Memory(view=True, alias=True)
         linear = "joint"
 
         def infer(self, x):
@@ -77,7 +77,7 @@ def test_reductions_and_views_from_elsewhere(backend, optimize):
 def test_they_share_a_loop_and_what_has_another_kernel_does_not():
     pytest.importorskip("llvmlite")
     total, mirrored, twice, shifted = ops()
-    assert twice.reduction is None
+    assert twice.traits.reduction is None
     assert shifted.strided(Strided((2, 3), (3, 1), 0), (2, 3)) is None
     x = gg.placeholder(A.shape)
     for ours, y in [

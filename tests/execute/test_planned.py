@@ -16,6 +16,7 @@ from graphgrad.execute.kernels import Kernels
 from graphgrad.execute.numpy.backend import NumpyBackend
 from graphgrad.execute.run import planned
 from graphgrad.execute.run.planned import KernelBinding, PlannedBackend
+from graphgrad.ir.facts import Memory
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower import alias, memory, schedule
@@ -49,7 +50,7 @@ VIEWS = [
 class TurnedAndDoubled(Op):
     """Two outputs, a view of the input and what is none."""
 
-    view = True
+    memory = Memory(view=True)
 
     def infer(self, x):
         return x, x

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import re
 from typing import ClassVar
 from weakref import ref
 
@@ -13,6 +14,7 @@ import graphgrad as gg
 from graphgrad.base.errors import DTypeError
 from graphgrad.ir import op as module
 from graphgrad.ir.build import apply, build
+from graphgrad.ir.facts import Derivative, Memory, Traits
 from graphgrad.ir.op import OP_TYPES, Op, OpTypes, lasting, op_types
 
 from .racing import race
@@ -273,17 +275,81 @@ def test_what_a_type_does_not_define_it_says_by_name():
 
 def test_what_is_said_of_a_kernel_is_not_said_of_another_one():
     class Kept(Op, abstract=True):  # it has no kernel: what it says is of those to come
-        idempotent = True
+        traits = Traits(idempotent=True)
+        memory = Memory(view=True, alias=True)
+        derivative = Derivative(relevance="moved")
 
     class First(Kept, abstract=True):
+        shape_only = (1,)
+
         def kernel(self, xp, x):
             return x
 
     class Second(First, abstract=True):
+        memory = Memory(reshapes=True)
+
         def kernel(self, xp, x):
             return -x
 
-    assert (First.idempotent, Second.idempotent) == (True, False)
+    assert (First.traits.idempotent, Second.traits.idempotent) == (True, False)
+    assert (First.memory.alias, Second.memory.alias, Second.memory.reshapes) == (True, False, True)
+    assert (First.shape_only, Second.shape_only) == ((1,), ())
+    assert (Second.memory.view, Second.derivative.relevance) == (True, "moved")
+    assert Second.from_onnx.__self__ is Second
+
+
+def test_what_a_subclass_says_of_a_group_joins_what_its_bases_say():
+    class Bounded(Op, abstract=True):
+        traits = Traits(value_range=(0.0, 1.0), guards=True)
+
+    class Left(Bounded, abstract=True):
+        traits = Traits(commutes=True)
+
+    class Right(Bounded, abstract=True):
+        traits = Traits(value_range=(0.0, 2.0))
+
+    class Both(Left, Right, abstract=True):  # the nearest in the order of its bases wins
+        pass
+
+    class Unguarded(Both, abstract=True):
+        traits = Traits(guards=False)
+
+    assert repr(Left.traits) == "Traits(value_range=(0.0, 1.0), guards=True, commutes=True)"
+    assert repr(Both.traits) == "Traits(value_range=(0.0, 2.0), guards=True, commutes=True)"
+    assert repr(Unguarded.traits) == "Traits(value_range=(0.0, 2.0), commutes=True)"
+    assert repr(Bounded.traits) == "Traits(value_range=(0.0, 1.0), guards=True)"
+    assert repr(Op.traits) == "Traits()"
+
+
+def test_a_fact_outside_of_its_group_is_an_error_that_says_what_to_write():
+    with pytest.raises(TypeError) as error:
+
+        class Outside(Op):
+            idempotent = rounds = True
+            view = True
+
+            @property
+            def relevance(self):
+                return "moved"
+
+    said = str(error.value)
+    assert re.match(r"Outside \(test_op\.py:\d+\) says idempotent, rounds, view, relevance", said)
+    assert "    traits = Traits(idempotent=True, rounds=True)\n" in said
+    assert "    memory = Memory(view=True)\n    derivative = Derivative(relevance=...)\n" in said
+    assert "with `from graphgrad.extend import Traits, Memory, Derivative`; what is meant" in said
+    assert "Outside" not in OP_TYPES
+
+
+def test_a_group_is_of_the_class_and_has_the_facts_that_it_has():
+    for wrong in (property(lambda self: Traits()), Memory(), {"commutes": True}):
+        with pytest.raises(TypeError, match=r"Wrong .* which is a Traits\(\.\.\.\): the same for"):
+            type("Wrong", (Op,), {"traits": wrong})
+    with pytest.raises(TypeError, match=r"no fact 'comutes'\. Did you mean 'commutes'"):
+        Traits(comutes=True)
+    with pytest.raises(TypeError, match=r"no fact 'x'\. It has view, alias, reshapes"):
+        Memory(x=True)
+    with pytest.raises(AttributeError, match="Memory never changes"):
+        Op.memory.view = True
 
 
 # --- what infer gives ----------------------------------------------------------------------------

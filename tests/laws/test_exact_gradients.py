@@ -197,7 +197,7 @@ def test_every_op_with_a_curve_is_tried():
         if cls.__module__.startswith("graphgrad.")
         and cls.elementwise
         and cls.differentiable
-        and not cls.stepwise
+        and not cls.traits.stepwise
         and cls.linear != "joint"
     }
     of_scipy = {name for name in curved if issubclass(OP_TYPES[name], OfScipy)}

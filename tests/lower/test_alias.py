@@ -5,6 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.execute.numpy.backend import NumpyBackend
+from graphgrad.ir.facts import Memory
 from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower.alias import AliasAnalysis, Effect, is_strange, is_view
@@ -145,8 +146,7 @@ def library_op(kernel, outputs=1, is_alias=False):
 
     class Passing(Op):
         __module__ = "graphgrad.ops.passing"
-        view = True
-        alias = is_alias
+        memory = Memory(view=True, alias=is_alias)
 
         def infer(self, x, y):
             return (x,) * outputs
@@ -192,7 +192,7 @@ def test_what_ensures_a_shape_is_its_input():
 
 def test_an_op_that_is_not_of_the_library_is_called_whatever_it_says_of_itself():
     class Foreign(Mine):
-        view = alias = True
+        memory = Memory(view=True, alias=True)
 
         def kernel(self, xp, x):
             return x

@@ -17,7 +17,7 @@ from graphgrad.ops.shape.slicing import Slice
 
 def _cases():
     for name, cls in sorted(gg.op_types().items()):
-        if cls.strided is not Op.strided or cls.reshapes:
+        if cls.strided is not Op.strided or cls.memory.reshapes:
             for i, (op, arrays) in enumerate(cls.samples(np.random.default_rng(0))):
                 yield pytest.param(op, arrays[0], id=f"{name}-{i}")
 

@@ -20,6 +20,7 @@ from graphgrad.base.errors import ExecutionError
 from graphgrad.differentiate.linearity import NonLinear
 from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.inspect.scene.flops import flops_of
+from graphgrad.ir.facts import Memory, Traits
 from graphgrad.ir.op import OP_TYPES, Op
 from graphgrad.ir.program import Program
 from graphgrad.laws.check_op import LAWS
@@ -71,9 +72,9 @@ BROKEN = {
     "adjoint": {"vjp": lambda self, node, dy: (dy,), "linear": "joint"},
     "linear gradient": {"vjp": lambda self, node, dy: (dy * dy,)},
     "vmap": {"batch": lambda self, batch: batch.build(op("Negative"), *batch.every())},
-    "value_range": {"value_range": (0.0, 1.0)},
-    "idempotent or involution": {"idempotent": True},
-    "view": {"view": True, "alias": True},
+    "value_range": {"traits": Traits(value_range=(0.0, 1.0))},
+    "idempotent or involution": {"traits": Traits(idempotent=True)},
+    "view": {"memory": Memory(view=True, alias=True)},
     "decompose": {"decompose": lambda self, make: make(op("Negative"), *make.inputs)},
 }
 

@@ -40,6 +40,8 @@ class Scaled(extend.Op):
     """y = factor * x of floating x, dx = factor * dy."""
 
     factor: float
+    linear = "joint"
+    derivative = extend.Derivative(relevance="passed")
 
     def infer(self, x: extend.TensorType) -> extend.Types:
         """The type of x; DTypeError for what is not floating."""

@@ -206,7 +206,7 @@ def _by_value(
                 overrides[region] = None
         if isinstance(node.op, RuleInput):
             overrides[node] = AGAIN_AN_ERROR
-        elif node.op.withholds or isinstance(node.op, UndefinedGradient):
+        elif node.op.derivative.withholds or isinstance(node.op, UndefinedGradient):
             overrides[node] = "Identity"
         elif node.stamp is not None:
             overrides[node] = None

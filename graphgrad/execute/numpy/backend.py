@@ -43,4 +43,4 @@ class NumpyBinding(KernelBinding):
 
 
 def _by_ufuncs(op: Op) -> bool:
-    return op.elementwise or op.reduction is not None
+    return op.elementwise or op.traits.reduction is not None

@@ -101,7 +101,7 @@ class _UfuncLowering:
                 self.found.append(member.op.array())
             elif isinstance(member.op, BroadcastTo):
                 self.found.append(self._read(member.reads[0]))
-            elif member.op.reduction in REDUCTIONS:
+            elif member.op.traits.reduction in REDUCTIONS:
                 self._reduce(member.op, member)
             elif not self._inline(member.op, member):
                 return None
@@ -174,10 +174,10 @@ class _UfuncLowering:
             operand = self._step(SPREAD, (operand,), ValueType(self._dtype(operand), self.loop))
         axes = op.reduced_axes(self.loop)
         size = math.prod([self.loop[a] for a in axes])
-        divisor = size if op.reduction == "mean" else None
+        divisor = size if op.traits.reduction == "mean" else None
         number = len(self.found)
         for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
-            ufunc, dtype = REDUCTIONS[op.reduction], member.type.dtype
+            ufunc, dtype = REDUCTIONS[op.traits.reduction], member.type.dtype
             fn = ReductionStep(k, lengths(member.type), ufunc, axes, dtype, divisor)
             self.steps.append(UfuncStep(fn, (operand,), None))
         self.found.append(None)

@@ -70,7 +70,7 @@ def _loop_of(node: Node) -> Loop | None:
 
 def _looped_over(node: Node) -> Tensor:
     """What has the shape that a node runs over: what it reduces, or makes."""
-    return node.inputs[0] if node.op.reduction in REDUCTIONS else node.outputs[0]
+    return node.inputs[0] if node.op.traits.reduction in REDUCTIONS else node.outputs[0]
 
 
 @lru_cache(maxsize=4096)
@@ -100,7 +100,7 @@ def fusible(node: Node) -> bool:
 
 def reducible(node: Node) -> bool:
     """Whether a node reduces its input, and little of every block is left to add up."""
-    if node.op.reduction not in REDUCTIONS or not node.inputs[0].type.static:
+    if node.op.traits.reduction not in REDUCTIONS or not node.inputs[0].type.static:
         return False
     x = node.inputs[0].type
     axes = node.op.reduced_axes(x.shape)
@@ -130,7 +130,7 @@ def written(node: Node) -> Written | None:
     """
     if isinstance(node.op, Fused):
         return _of_group(group_of_fused(node.op))
-    if not node.op.elementwise and node.op.reduction not in REDUCTIONS:
+    if not node.op.elementwise and node.op.traits.reduction not in REDUCTIONS:
         return None
     key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
     try:

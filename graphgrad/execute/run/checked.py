@@ -164,7 +164,7 @@ def _check_memory(step: Step, args: Sequence[Any], results: Sequence[Any]) -> No
         if any(share(a, r) for r in results):
             why = (
                 ", which the plan takes for copied"
-                if node.op.view
+                if node.op.memory.view
                 else " without saying so: set `view = True`"
             )
             raise ExecutionError(f"{what} returned memory of an input ({shown(a)}){why}")

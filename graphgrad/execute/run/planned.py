@@ -302,7 +302,9 @@ class KernelBinding:
         strange = is_strange(op)
         if strange and not op.bodies and not self._backend.check:
             kernel = reading(kernel)
-        if (op.view and (strange or not is_view(node))) or (strange and not self._backend.check):
+        if (op.memory.view and (strange or not is_view(node))) or (
+            strange and not self._backend.check
+        ):
             kernel = owning(kernel)
         if not all(t.shape for t in node.outputs):
             kernel = as_arrays(kernel)

@@ -117,7 +117,7 @@ class Clock:
             stamp(end)
             if self._noting:
                 results = () if not returns else made if several else (made,)
-                touched = () if node.op.view else (*arrays, *results)
+                touched = () if node.op.memory.view else (*arrays, *results)
                 self.steps.append((node, sum(a.nbytes for a in touched)))
                 if isinstance(node.op, Scan | While):
                     taken = arrays[: len(node.inputs)]

@@ -78,7 +78,7 @@ def operand_words(node: Node, scene: Scene) -> dict[Tensor, str]:
     places: dict[Tensor, list[int]] = {}
     for place, t in enumerate(scene.operands(node)):
         places.setdefault(t, []).append(place)
-    if node.op.commutes or type(node.op) is AddN:
+    if node.op.traits.commutes or type(node.op) is AddN:
         return {t: f"x{len(at)}" for t, at in places.items() if len(at) > 1}
     return {t: f"arg {','.join(map(str, at))}" for t, at in places.items()}
 

@@ -230,7 +230,7 @@ NO_RULE = "(none)"
 
 
 def _working(node: Node) -> Sequence[Node]:
-    working = [n for n in nodes_within(node) if n.inputs and not n.op.view]
+    working = [n for n in nodes_within(node) if n.inputs and not n.op.memory.view]
     return working or (node,)
 
 

@@ -9,6 +9,7 @@ from ...ir.types import Shape, elements
 from ..base import (
     NO_GRAD,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -139,7 +140,7 @@ class SetAt(Updating):
     """
 
     linear = (0, 1)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     def kernel(self, xp: Any, x: Any, updates: Any, *indices: Any) -> Any:

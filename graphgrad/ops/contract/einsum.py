@@ -13,6 +13,7 @@ from ..base import (
     Any,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -45,7 +46,7 @@ class Einsum(Op):
 
     equation: str
     broadcasts = True
-    view = True
+    memory = Memory(view=True)
     onnx = Onnx("Einsum", equation="equation")
     linear = "each"
 

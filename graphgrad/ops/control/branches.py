@@ -17,6 +17,7 @@ from ...ir.graph import current
 from ...ir.program import Program
 from ..base import (
     Any,
+    Derivative,
     DTypeError,
     Op,
     Shape,
@@ -39,9 +40,7 @@ class Cond(Op, interned=False):
 
     programs: tuple[Program, Program]
     reads: tuple[tuple[int, ...], tuple[int, ...]]
-    sparse = True
-    linear_zero = False
-    relevance = "moved"
+    derivative = Derivative(linear_zero=False, sparse=True, relevance="moved")
     body_names = ("then", "else")
 
     @property

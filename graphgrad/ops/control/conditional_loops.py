@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutionError
 from ...base.lazy import LazyMethod
+from ...ir.facts import Derivative
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import TensorType, as_dtype, tensor_type
@@ -38,8 +39,7 @@ class While(Op, interned=False):
     at: str
     hidden: int = 0
     revision = 2
-    sparse = True
-    linear_zero = False
+    derivative = Derivative(linear_zero=False, sparse=True)
     body_names = ("test", "body")
 
     @property

@@ -14,7 +14,7 @@ from ...base.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
 from ...ir.types import Dim, TensorType, as_dtype, tensor_type
-from ..base import Full, OnesLike, Tensor, apply, build, cast
+from ..base import Derivative, Full, OnesLike, Tensor, apply, build, cast
 from ..onnx_loops import scanned
 from ..reduce.cumulative import CumSum
 from ..reduce.reductions import sum
@@ -45,8 +45,7 @@ class Scan(Op, interned=False):
     history: tuple[int, ...]
     hidden: int = 0
     revision = 2
-    sparse = True
-    linear_zero = False
+    derivative = Derivative(linear_zero=False, sparse=True)
     body_names = ("body",)
 
     @property

@@ -7,6 +7,7 @@ from ...base.flags import truth, truth_if_given
 from ...ir.types import as_shape
 from ..base import (
     Any,
+    Derivative,
     DType,
     DTypeError,
     Full,
@@ -450,7 +451,7 @@ class Tril(Op):
 
     k: int = 0
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     stacks = True
 
@@ -554,7 +555,7 @@ class Diag(Op):
 
     k: int = 0
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     stacks = True
 

@@ -8,6 +8,7 @@ from ..base import (
     ZERO,
     Any,
     Constant,
+    Derivative,
     Gradients,
     Node,
     Op,
@@ -43,7 +44,7 @@ class Diagonal(Op):
     axis1: int
     axis2: int
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis1", "axis2")
 
@@ -90,7 +91,7 @@ class DiagonalGrad(Op):
     axis2: int
     linear = (0,)
     shape_only = (1,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis1", "axis2")
 

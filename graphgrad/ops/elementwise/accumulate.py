@@ -8,8 +8,10 @@ from ...ir.types import compatible, elements
 from ..base import (
     ZERO,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -81,11 +83,10 @@ class EnsureLike(Op):
     """
 
     message: str
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = (0,)
     shape_only = (1,)
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(x.shape, like.shape):

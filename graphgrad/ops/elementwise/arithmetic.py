@@ -6,6 +6,7 @@ from ..base import (
     NO_GRAD,
     Any,
     Binary,
+    Derivative,
     DType,
     DTypeError,
     Gradients,
@@ -14,6 +15,7 @@ from ..base import (
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     Unary,
     apply,
     as_tensor,
@@ -44,7 +46,7 @@ class Add(Arithmetic):
 
     onnx = Onnx("Add")
     linear = "joint"
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.add(x, y)
@@ -78,7 +80,7 @@ class Multiply(Arithmetic):
 
     onnx = Onnx("Mul")
     linear = "each"
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
@@ -100,7 +102,7 @@ class Divide(Arithmetic):
     onnx = Onnx("Div")
     domain = (0.5, 2.0)
     linear = (0,)
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def check(self, dtype: DType) -> None:
         if not is_inexact(dtype):
@@ -123,7 +125,7 @@ class Negative(Unary):
 
     onnx = Onnx("Neg")
     linear = "joint"
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def check(self, dtype: DType) -> None:
         if kind_of(dtype) == "b":

@@ -11,6 +11,7 @@ from ..base import (
     Any,
     Binary,
     Comparison,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -18,6 +19,7 @@ from ..base import (
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     as_tensor,
     build,
@@ -56,8 +58,8 @@ class Maximum(Kinds, Binary):
 
     kinds = "biuf"
     onnx = Onnx("Max")
-    guards = True
-    relevance = "moved"
+    traits = Traits(guards=True)
+    derivative = Derivative(relevance="moved")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.maximum(x, y)
@@ -74,8 +76,8 @@ class Minimum(Kinds, Binary):
 
     kinds = "biuf"
     onnx = Onnx("Min")
-    guards = True
-    relevance = "moved"
+    traits = Traits(guards=True)
+    derivative = Derivative(relevance="moved")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.minimum(x, y)
@@ -103,8 +105,8 @@ class Clip(Kinds):
     """
 
     kinds = "iuf"
-    guards = True
-    relevance = "passed"
+    traits = Traits(guards=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any, low: Any, high: Any) -> Any:
         return xp.minimum(xp.maximum(x, low), high)

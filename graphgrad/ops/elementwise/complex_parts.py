@@ -6,10 +6,12 @@ from ..base import (
     Any,
     DType,
     Gradients,
+    Memory,
     Node,
     Real,
     Tensor,
     TensorLike,
+    Traits,
     ZerosLike,
     apply,
     as_tensor,
@@ -23,8 +25,7 @@ __all__ = ["conj", "conjugate", "imag", "real"]
 class Imag(Real):
     """The imaginary part of a complex number: z = x + iy, dz = -i dy."""
 
-    view = True
-    alias = True
+    memory = Memory(view=True, alias=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.imag(x)
@@ -36,7 +37,7 @@ class Imag(Real):
 class Conj(Real):
     """The complex conjugate, dx = conj(dy)."""
 
-    involution = True
+    traits = Traits(involution=True)
 
     def result(self, dtype: DType) -> DType:
         return dtype

@@ -7,11 +7,13 @@ import math
 from ..base import (
     NO_GRAD,
     Any,
+    Derivative,
     Gradients,
     Node,
     Onnx,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     like,
     np,
@@ -43,8 +45,7 @@ class Exp(FloatUnary):
     """y = e**x, dx = dy * y."""
 
     onnx = Onnx("Exp")
-    value_range = (0.0, np.inf)
-    guards = True
+    traits = Traits(value_range=(0.0, np.inf), guards=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp(x)
@@ -57,7 +58,7 @@ class Exp(FloatUnary):
 class Exp2(FloatUnary):
     """y = 2**x, dx = dy * y * ln 2."""
 
-    value_range = (0.0, np.inf)
+    traits = Traits(value_range=(0.0, np.inf))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.exp2(x)
@@ -73,7 +74,7 @@ class Exp2(FloatUnary):
 class Expm1(FloatUnary):
     """y = e**x - 1, accurate near 0; dx = dy * e**x, all of whose digits y + 1 lacks."""
 
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.expm1(x)
@@ -91,7 +92,7 @@ class Log(FloatUnary):
 
     onnx = Onnx("Log")
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log(x)
@@ -105,8 +106,7 @@ class Log1p(FloatUnary):
     """y = ln(1 + x), accurate near 0; dx = dy / (1 + x)."""
 
     domain = (-0.5, 3.0)
-    singular = 0
-    relevance = "passed"
+    derivative = Derivative(singular=0, relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(x)
@@ -127,7 +127,7 @@ class Log2(FloatUnary):
     """y = log2 x, dx = dy / (x ln 2)."""
 
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log2(x)
@@ -144,7 +144,7 @@ class Log10(FloatUnary):
     """y = log10 x, dx = dy / (x ln 10)."""
 
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log10(x)
@@ -162,8 +162,7 @@ class Sqrt(FloatUnary):
 
     onnx = Onnx("Sqrt")
     domain = (0.5, 3.0)
-    singular = 0
-    relevance = "passed"
+    derivative = Derivative(singular=0, relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sqrt(x)
@@ -177,8 +176,7 @@ class Cbrt(RealUnary):
     """y = x**(1/3), of negative numbers too; dx = dy / (3 y**2): infinite at 0."""
 
     domain = (0.5, 3.0)
-    singular = 0
-    relevance = "passed"
+    derivative = Derivative(singular=0, relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cbrt(x)
@@ -201,8 +199,8 @@ class Tanh(FloatUnary):
     """y = tanh x, dx = dy / cosh(x)**2; of complex numbers dy * (1 - tanh(x)**2)."""
 
     onnx = Onnx("Tanh")
-    value_range = (-1.0, 1.0)
-    relevance = "passed"
+    traits = Traits(value_range=(-1.0, 1.0))
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tanh(x)
@@ -218,7 +216,7 @@ class Tanh(FloatUnary):
 class TanhSlope(RealUnary):
     """y = 1 / cosh(x)**2, dx = -dy * 2 y tanh x. 1 - tanh(x)**2 would lose digits."""
 
-    value_range = (0.0, 1.0)
+    traits = Traits(value_range=(0.0, 1.0))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-2 * xp.abs(x))
@@ -233,9 +231,8 @@ class Sigmoid(RealUnary):
     """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
 
     onnx = Onnx("Sigmoid")
-    value_range = (0.0, 1.0)
-    guards = True
-    relevance = "passed"
+    traits = Traits(value_range=(0.0, 1.0), guards=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))
@@ -248,7 +245,7 @@ class Sigmoid(RealUnary):
 class SigmoidSlope(RealUnary):
     """y = sigmoid(x) sigmoid(-x), dx = -dy * y tanh(x / 2). s (1 - s) would lose digits."""
 
-    value_range = (0.0, 0.25)
+    traits = Traits(value_range=(0.0, 0.25))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))

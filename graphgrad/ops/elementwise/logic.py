@@ -9,6 +9,7 @@ from ..base import (
     Any,
     Binary,
     Comparison,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -19,6 +20,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     Unary,
     apply,
@@ -70,8 +72,7 @@ class Equal(Comparison):
     """x == y."""
 
     onnx = Onnx("Equal")
-    negated_type = "NotEqual"
-    commutes = True
+    traits = Traits(commutes=True, negated_type="NotEqual")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.equal(x, y)
@@ -80,8 +81,7 @@ class Equal(Comparison):
 class NotEqual(Comparison):
     """x != y."""
 
-    commutes = True
-    negated_type = "Equal"
+    traits = Traits(commutes=True, negated_type="Equal")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.not_equal(x, y)
@@ -94,8 +94,7 @@ class Less(Ordering):
     """x < y."""
 
     onnx = Onnx("Less")
-    mirror_type = "Greater"
-    negated_type = "GreaterEqual"
+    traits = Traits(mirror_type="Greater", negated_type="GreaterEqual")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less(x, y)
@@ -105,8 +104,7 @@ class LessEqual(Ordering):
     """x <= y."""
 
     onnx = Onnx("LessOrEqual")
-    mirror_type = "GreaterEqual"
-    negated_type = "Greater"
+    traits = Traits(mirror_type="GreaterEqual", negated_type="Greater")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.less_equal(x, y)
@@ -116,8 +114,7 @@ class Greater(Ordering):
     """x > y."""
 
     onnx = Onnx("Greater")
-    mirror_type = "Less"
-    negated_type = "LessEqual"
+    traits = Traits(mirror_type="Less", negated_type="LessEqual")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater(x, y)
@@ -127,8 +124,7 @@ class GreaterEqual(Ordering):
     """x >= y."""
 
     onnx = Onnx("GreaterOrEqual")
-    mirror_type = "LessEqual"
-    negated_type = "Less"
+    traits = Traits(mirror_type="LessEqual", negated_type="Less")
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.greater_equal(x, y)
@@ -154,7 +150,7 @@ def _compared(op: Comparison, x: TensorLike, y: TensorLike) -> Tensor:
     if sorted(kinds) != ["i", "u"] or not is_floating(result_dtype(dtypes)):
         return _of_one_dtype(op, *promoted(x, y))
     if kinds[0] == "i":
-        mirrored: Any = OP_TYPES[op.mirror_type]() if op.mirror_type else op
+        mirrored: Any = OP_TYPES[op.traits.mirror_type]() if op.traits.mirror_type else op
         return _compared(mirrored, y, x)
     left, right = as_tensor(x), as_tensor(y)
     exact = apply(op, left, cast(right, left.dtype))
@@ -305,7 +301,7 @@ class LogicalAnd(Logical):
     """x and y."""
 
     onnx = Onnx("And")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_and(x, y)
@@ -315,7 +311,7 @@ class LogicalOr(Logical):
     """x or y."""
 
     onnx = Onnx("Or")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_or(x, y)
@@ -325,7 +321,7 @@ class LogicalXor(Logical):
     """Either x or y."""
 
     onnx = Onnx("Xor")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.logical_xor(x, y)
@@ -336,7 +332,7 @@ class LogicalNot(Predicate):
 
     kinds = "b"
     onnx = Onnx("Not")
-    involution = True
+    traits = Traits(involution=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.logical_not(x)
@@ -450,7 +446,7 @@ class BitwiseAnd(Bitwise):
     """The bits set in x and in y."""
 
     onnx = Onnx("BitwiseAnd")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_and(x, y)
@@ -460,7 +456,7 @@ class BitwiseOr(Bitwise):
     """The bits set in x or in y."""
 
     onnx = Onnx("BitwiseOr")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_or(x, y)
@@ -470,7 +466,7 @@ class BitwiseXor(Bitwise):
     """The bits in which x and y differ."""
 
     onnx = Onnx("BitwiseXor")
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.bitwise_xor(x, y)
@@ -514,7 +510,7 @@ class BitwiseNot(Kinds, Unary):
     kinds = "iu"
     differentiable = False
     onnx = Onnx("BitwiseNot")
-    involution = True
+    traits = Traits(involution=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.invert(x)
@@ -774,7 +770,7 @@ class Where(Op):
     broadcasts = True
     onnx = Onnx("Where")
     linear = (1, 2)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> Types:
         if kind_of(condition.dtype) != "b":

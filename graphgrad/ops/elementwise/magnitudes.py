@@ -7,6 +7,7 @@ from ..base import (
     NO_GRAD,
     ZERO,
     Any,
+    Derivative,
     DType,
     DTypeError,
     Gradients,
@@ -15,6 +16,7 @@ from ..base import (
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     Unary,
     apply,
     as_tensor,
@@ -40,9 +42,8 @@ class Abs(Unary):
     """
 
     onnx = Onnx("Abs")
-    idempotent = True
-    value_range = (0.0, np.inf)
-    relevance = "passed"
+    traits = Traits(idempotent=True, value_range=(0.0, np.inf))
+    derivative = Derivative(relevance="passed")
 
     def result(self, dtype: DType) -> DType:
         return real_dtype(dtype)
@@ -69,9 +70,8 @@ class Sign(Kinds, Unary):
     """
 
     onnx = Onnx("Sign")
-    idempotent = True
-    stepwise = True
-    relevance = "passed"
+    traits = Traits(idempotent=True, stepwise=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sign(x)
@@ -112,7 +112,7 @@ class Hypot(RealBinary):
     """z = sqrt(x**2 + y**2) without overflow; dx = dz * x / z, dy = dz * y / z, 0 at the origin."""
 
     domain = (0.5, 2.0)
-    value_range = (0.0, np.inf)
+    traits = Traits(value_range=(0.0, np.inf))
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.hypot(x, y)
@@ -139,7 +139,7 @@ class DirectionCosine(RealBinary):
     """
 
     domain = (0.5, 2.0)
-    value_range = (-1.0, 1.0)
+    traits = Traits(value_range=(-1.0, 1.0))
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         r = xp.hypot(x, y)

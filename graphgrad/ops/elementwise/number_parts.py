@@ -18,6 +18,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     Unary,
     apply,
@@ -178,8 +179,7 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
 class Spacing(RealUnary):
     """y = the distance to the next number away from 0, with the sign of x. The gradient is zero."""
 
-    stepwise = True
-    of_format = True
+    traits = Traits(stepwise=True, of_format=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.spacing(x)
@@ -236,7 +236,7 @@ class Gcd(Kinds, Binary):
 
     kinds = "iu"
     differentiable = False
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.gcd(x, y)
@@ -253,7 +253,7 @@ class Gcd(Kinds, Binary):
 class Lcm(Gcd):
     """The lowest common multiple. No gradient."""
 
-    commutes = True
+    traits = Traits(commutes=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.lcm(x, y)

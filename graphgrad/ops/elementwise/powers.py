@@ -6,6 +6,7 @@ from ..base import (
     NO_GRAD,
     ZERO,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -13,6 +14,7 @@ from ..base import (
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     Unary,
     apply,
     as_dtype,
@@ -45,7 +47,7 @@ class Power(Kinds, Arithmetic):
 
     onnx = Onnx("Pow")
     domain = (0.5, 2.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.power(x, y)
@@ -101,8 +103,8 @@ def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
 class Square(Kinds, Unary):
     """y = x * x, dx = dy * 2x."""
 
-    value_range = (0.0, np.inf)
-    relevance = "passed"
+    traits = Traits(value_range=(0.0, np.inf))
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.square(x)
@@ -120,7 +122,7 @@ class Reciprocal(FloatUnary):
 
     onnx = Onnx("Reciprocal")
     domain = (0.5, 2.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.reciprocal(x)

@@ -12,6 +12,7 @@ from ..base import (
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     is_floating,
     np,
@@ -34,7 +35,7 @@ class FloorDivide(NumberBinary):
     """z = floor(x / y): a step, the gradient is zero."""
 
     domain = (0.5, 2.0)
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.floor_divide(x, y)

@@ -9,12 +9,14 @@ from ...ir.op import OP_TYPES
 from ..base import (
     ZERO,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
     Onnx,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     as_tensor,
     cast,
@@ -32,8 +34,8 @@ __all__ = ["ceil", "floor", "nextafter", "rint", "round", "trunc"]
 class Rounding(RealUnary, abstract=True):
     """Family: a floating integer near x; a step, the gradient is zero."""
 
-    idempotent = rounds = True
-    relevance = "passed"
+    traits = Traits(idempotent=True, rounds=True)
+    derivative = Derivative(relevance="passed")
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (ZERO,)
@@ -43,7 +45,7 @@ class Round(Rounding):
     """y = the integer nearest to x, the even one where two are; the gradient is zero."""
 
     onnx = Onnx("Round")
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.rint(x)
@@ -53,7 +55,7 @@ class Floor(Rounding):
     """y = the greatest integer <= x; the gradient is zero."""
 
     onnx = Onnx("Floor")
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.floor(x)
@@ -63,7 +65,7 @@ class Ceil(Rounding):
     """y = the least integer >= x; the gradient is zero."""
 
     onnx = Onnx("Ceil")
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.ceil(x)
@@ -72,7 +74,7 @@ class Ceil(Rounding):
 class Trunc(Rounding):
     """y = x without its fraction; the gradient is zero."""
 
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.trunc(x)
@@ -84,7 +86,7 @@ class Trunc(Rounding):
 class NextAfter(RealBinary):
     """z = the number after x towards y; dx = dz, dy = 0."""
 
-    of_format = True
+    traits = Traits(of_format=True)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.nextafter(x, y)

@@ -6,12 +6,14 @@ from ...ir.op import OP_TYPES
 from ..base import (
     NO_GRAD,
     Any,
+    Derivative,
     Gradients,
     Node,
     Onnx,
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     np,
     wants,
@@ -48,7 +50,7 @@ class Sin(FloatUnary):
     """y = sin x, dx = dy * cos x."""
 
     onnx = Onnx("Sin")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sin(x)
@@ -74,7 +76,7 @@ class Tan(FloatUnary):
 
     onnx = Onnx("Tan")
     domain = (-1.2, 1.2)
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.tan(x)
@@ -100,8 +102,7 @@ class Asin(FloatUnary):
 
     onnx = Onnx("Asin")
     domain = (-0.9, 0.9)
-    singular = 0
-    relevance = "passed"
+    derivative = Derivative(singular=0, relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsin(x)
@@ -123,7 +124,7 @@ class Acos(FloatUnary):
 
     onnx = Onnx("Acos")
     domain = (-0.9, 0.9)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccos(x)
@@ -137,7 +138,7 @@ class Atan(FloatUnary):
     """y = arctan x, dx = dy / (1 + x**2)."""
 
     onnx = Onnx("Atan")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctan(x)
@@ -199,7 +200,7 @@ class Sinh(FloatUnary):
     """y = sinh x, dx = dy * cosh x."""
 
     onnx = Onnx("Sinh")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sinh(x)
@@ -212,8 +213,7 @@ class Cosh(FloatUnary):
     """y = cosh x, dx = dy * sinh x."""
 
     onnx = Onnx("Cosh")
-    value_range = (1.0, np.inf)
-    guards = True
+    traits = Traits(value_range=(1.0, np.inf), guards=True)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.cosh(x)
@@ -226,7 +226,7 @@ class Asinh(FloatUnary):
     """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
 
     onnx = Onnx("Asinh")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arcsinh(x)
@@ -241,7 +241,7 @@ class Acosh(FloatUnary):
 
     onnx = Onnx("Acosh")
     domain = (1.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arccosh(x)
@@ -256,8 +256,7 @@ class Atanh(FloatUnary):
 
     onnx = Onnx("Atanh")
     domain = (-0.9, 0.9)
-    singular = 0
-    relevance = "passed"
+    derivative = Derivative(singular=0, relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.arctanh(x)

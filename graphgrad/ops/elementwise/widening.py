@@ -57,12 +57,12 @@ def computed(node: Node, xp: Any, arrays: Sequence[Any]) -> Any:
 
 def _runs_as_it_is(op: Op) -> bool:
     """Whether it is about the format of its numbers, or no computation in one."""
-    return op.of_format or _only_moves(op) or bool(op.bodies) or not op.pure
+    return op.traits.of_format or _only_moves(op) or bool(op.bodies) or not op.pure
 
 
 def _only_moves(op: Op) -> bool:
     """Whether it makes, moves or passes on data; a view that counts operations may do more."""
-    return op.flop_free or (op.view and type(op).flops is Op.flops)
+    return op.flop_free or (op.memory.view and type(op).flops is Op.flops)
 
 
 def _computes_float16(op: Op) -> bool:

@@ -22,7 +22,7 @@ from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Gradients, Op, Samples, Types
 from ...ir.types import Array, Dim, TensorType, merge_dims, tensor_type
-from ..base import NO_GRAD, TensorLike, as_tensor
+from ..base import NO_GRAD, Derivative, TensorLike, as_tensor
 
 __all__ = ["from_jax"]
 
@@ -47,7 +47,7 @@ class JaxFunction(Op):
     fn: Callable[..., Any]
     args: Any
     steps: tuple[Step, ...] = ()
-    sparse = True
+    derivative = Derivative(sparse=True)
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]

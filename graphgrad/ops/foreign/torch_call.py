@@ -22,7 +22,7 @@ from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Gradients, Types
 from ...ir.types import Array, Dim, TensorType, compatible, tensor_type
-from ..base import NO_GRAD, TensorLike, as_tensor, constant, wants
+from ..base import NO_GRAD, Derivative, TensorLike, as_tensor, constant, wants
 from ..python_function import PyFunction, promised_type
 from ..random.keys import key_of
 from ..sources import variable
@@ -73,7 +73,7 @@ class TorchCall(PyFunction, interned=False):
     watch: bool = False
     rule: None = None
     pure = True
-    sparse = True
+    derivative = Derivative(sparse=True)
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -11,6 +11,7 @@ from ..base import (
     NO_GRAD,
     Any,
     Gradients,
+    Memory,
     Node,
     Op,
     Tensor,
@@ -30,7 +31,7 @@ class Own(Op):
 
     op: Op
     count: int
-    view = True
+    memory = Memory(view=True)
 
     def infer(self, *types: TensorType) -> Types:
         return types[: self.count]

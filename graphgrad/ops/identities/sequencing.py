@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from ..base import NO_GRAD, Any, Gradients, Node, Op, Samples, Tensor, TensorType, Types, np
+from ..base import (
+    NO_GRAD,
+    Any,
+    Derivative,
+    Gradients,
+    Memory,
+    Node,
+    Op,
+    Samples,
+    Tensor,
+    TensorType,
+    Types,
+    np,
+)
 from ..batching import Batch, Outputs
 
 __all__ = ["After"]
@@ -15,9 +28,9 @@ class After(Op):
     the two. A backend that optimises by itself must not do so either.
     """
 
-    view = True
+    memory = Memory(view=True)
     linear = (0,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType, *others: TensorType) -> Types:
         return (x,)

@@ -7,6 +7,7 @@ from ...base.flags import truth
 from ...ir.types import elements
 from ..base import (
     Any,
+    Derivative,
     Gradients,
     Node,
     Tensor,
@@ -36,8 +37,7 @@ class EuclideanNorm(Reduction):
     At x = 0, where the norm has a kink, dx is 0: the subgradient of least norm.
     """
 
-    singular = 0
-    relevance = "taylor"
+    derivative = Derivative(singular=0, relevance="taylor")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.sqrt(xp.sum(x * x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype))

@@ -9,11 +9,13 @@ from ...base.flags import truth
 from ..base import (
     ZERO,
     Any,
+    Derivative,
     Gradients,
     Node,
     Onnx,
     Tensor,
     TensorLike,
+    Traits,
     Unary,
     apply,
     as_tensor,
@@ -54,8 +56,8 @@ class Relu(Kinds, Unary):
 
     kinds = "iuf"
     onnx = Onnx("Relu")
-    idempotent = True
-    relevance = "passed"
+    traits = Traits(idempotent=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.maximum(x, 0)
@@ -85,7 +87,7 @@ class LeakyRelu(RealUnary):
 
     alpha: float = 0.01
     onnx = Onnx("LeakyRelu", alpha="alpha")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * x)
@@ -100,7 +102,7 @@ class Elu(RealUnary):
 
     alpha: float = 1.0
     onnx = Onnx("Elu", alpha="alpha")
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.where(x > 0, x, self.alpha * xp.expm1(xp.minimum(x, 0)))
@@ -118,9 +120,8 @@ class Softplus(RealUnary):
     """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
 
     onnx = Onnx("Softplus")
-    value_range = (0.0, np.inf)
-    guards = True
-    relevance = "passed"
+    traits = Traits(value_range=(0.0, np.inf), guards=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
@@ -132,7 +133,7 @@ class Softplus(RealUnary):
 class Silu(RealUnary):
     """y = x * sigmoid(x), dx = dy * (s + x * s') with s = sigmoid(x)."""
 
-    relevance = "passed"
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         e = xp.exp(-xp.abs(x))
@@ -149,8 +150,8 @@ class Log1mExp(RealUnary):
     """
 
     domain = (0.1, 3.0)
-    singular = 0
-    value_range = (-np.inf, 0.0)
+    derivative = Derivative(singular=0)
+    traits = Traits(value_range=(-np.inf, 0.0))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         near = x < math.log(2)
@@ -165,7 +166,7 @@ class Log1mExpSlope(RealUnary):
     """y = 1 / (exp(x) - 1), dx = -dy * y * (1 + y): the slope of Log1mExp."""
 
     domain = (0.1, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return 1 / xp.expm1(x)
@@ -178,8 +179,8 @@ class Log1mExpSlope(RealUnary):
 class SoftSign(RealUnary):
     """y = x / (1 + |x|), dx = dy / (1 + |x|)**2."""
 
-    value_range = (-1.0, 1.0)
-    relevance = "passed"
+    traits = Traits(value_range=(-1.0, 1.0))
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return x / (1 + xp.abs(x))
@@ -192,9 +193,8 @@ class SquarePlus(RealUnary):
     """y = (x + sqrt(x**2 + b)) / 2, b > 0, without cancellation; dx = dy * y / sqrt(x**2 + b)."""
 
     b: float = 4.0
-    value_range = (0.0, np.inf)
-    guards = True
-    relevance = "passed"
+    traits = Traits(value_range=(0.0, np.inf), guards=True)
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         root = xp.hypot(x, math.sqrt(self.b))
@@ -209,7 +209,7 @@ class SquarePlusSlope(RealUnary):
     """y = (1 + x / h) / 2 with h = sqrt(x**2 + b), without cancellation; dx = dy * b / (2 h**3)."""
 
     b: float = 4.0
-    value_range = (0.0, 1.0)
+    traits = Traits(value_range=(0.0, 1.0))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         root = xp.hypot(x, math.sqrt(self.b))

@@ -14,6 +14,7 @@ from ..base import (
     Any,
     Cast,
     Constant,
+    Derivative,
     DType,
     DTypeError,
     Gradients,
@@ -190,7 +191,7 @@ class MaxPool(Largest):
     """
 
     onnx = Onnx("MaxPool")
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         if kind_of(x.dtype) not in "iuf":
@@ -235,7 +236,7 @@ class MaxPoolGrad(Largest):
     Inputs: dy, x, and y, which is MaxPool of x.
     """
 
-    jumps = (1, 2)
+    derivative = Derivative(jumps=(1, 2))
     linear = (0,)
 
     def infer(self, dy: TensorType, x: TensorType, y: TensorType) -> Types:

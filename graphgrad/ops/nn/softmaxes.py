@@ -9,6 +9,7 @@ from ...ir.types import elements
 from .. import special
 from ..base import (
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -18,6 +19,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     apply,
     is_floating,
@@ -43,9 +45,8 @@ class Softmax(Op):
 
     axis: int
     onnx = Onnx("Softmax", axis="axis")
-    value_range = (0.0, 1.0)
-    guards = True
-    relevance = "taylor"
+    traits = Traits(value_range=(0.0, 1.0), guards=True)
+    derivative = Derivative(relevance="taylor")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -81,7 +82,6 @@ class LogSoftmax(Softmax):
     """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
 
     onnx = Onnx("LogSoftmax", axis="axis")
-    guards = False
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return log_softmax_of(xp, x, self.axis)

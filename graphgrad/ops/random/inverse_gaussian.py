@@ -10,6 +10,7 @@ from ..base import (
     Any,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Op,
     Samples,
@@ -41,7 +42,7 @@ class WaldNumber(Op):
     1989, "The inverse Gaussian distribution"].
     """
 
-    view = True
+    memory = Memory(view=True)
 
     def infer(self, x: TensorType, mean: TensorType, scale: TensorType) -> Types:
         if any(t.dtype.name != "float64" or t.shape != x.shape for t in (x, mean, scale)):

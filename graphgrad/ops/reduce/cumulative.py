@@ -8,8 +8,10 @@ from ...ir.types import elements
 from ..base import (
     NO_GRAD,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     OnesLike,
     Onnx,
@@ -140,7 +142,7 @@ class CumLogSumExp(Op):
 
     axis: int
     reverse: bool = False
-    view = True
+    memory = Memory(view=True)
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -203,7 +205,7 @@ class Shift(Op):
     axis: int
     by: int
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis",)
 
@@ -247,7 +249,7 @@ class Recurrence(Op):
 
     axis: int
     reverse: bool = False
-    view = True
+    memory = Memory(view=True)
     linear = (0,)
     axis_attrs = ("axis",)
 

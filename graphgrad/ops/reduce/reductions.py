@@ -13,9 +13,11 @@ from ..base import (
     ZERO,
     Any,
     Cast,
+    Derivative,
     DType,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -24,6 +26,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     apply,
     as_dtype,
@@ -163,7 +166,7 @@ class ReduceSum(Reduction):
     """y = sum of x over axes, dx = dy broadcast."""
 
     onnx = Onnx("ReduceSum")
-    reduction = "sum"
+    traits = Traits(reduction="sum")
     linear = "joint"
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -318,7 +321,7 @@ class ReduceMean(Reduction):
     """y = mean of x over axes, dx = dy / count, broadcast."""
 
     onnx = Onnx("ReduceMean")
-    reduction = "mean"
+    traits = Traits(reduction="mean")
     linear = "joint"
 
     def check(self, x: TensorType) -> None:
@@ -496,8 +499,8 @@ class ReduceMax(Reduction):
     """
 
     onnx = Onnx("ReduceMax")
-    reduction = "max"
-    relevance = "moved"
+    traits = Traits(reduction="max")
+    derivative = Derivative(relevance="moved")
 
     def check(self, x: TensorType) -> None:
         if kind_of(x.dtype) == "c":
@@ -519,7 +522,7 @@ class ReduceMin(ReduceMax):
 
     onnx = Onnx("ReduceMin")
     to_onnx = Reduction.to_onnx
-    reduction = "min"
+    traits = Traits(reduction="min")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.min(x, axis=self.axes, keepdims=self.keepdims)
@@ -785,7 +788,7 @@ class ReduceProd(Reduction):
     """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
 
     onnx = Onnx("ReduceProd")
-    reduction = "prod"
+    traits = Traits(reduction="prod")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
@@ -819,11 +822,9 @@ class Flat(Op):
     """x with its last axes, from `axis` on, as one; dx = dy with the axes back."""
 
     axis: int
-    view = True
+    memory = Memory(view=True, alias=True, reshapes=True)
     linear = "joint"
-    reshapes = True
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -894,7 +895,7 @@ class ReduceLogSumExp(Reduction):
     """
 
     onnx = Onnx("ReduceLogSumExp")
-    relevance = "taylor"
+    derivative = Derivative(relevance="taylor")
 
     def check(self, x: TensorType) -> None:
         if not is_floating(x.dtype):
@@ -1022,7 +1023,7 @@ class ReduceAny(Reduction):
     """Whether any element over axes is true (not 0). No gradient."""
 
     differentiable = False
-    reduction = "any"
+    traits = Traits(reduction="any")
 
     def result(self, dtype: DType) -> DType:
         return as_dtype(np.bool_)
@@ -1042,7 +1043,7 @@ class ReduceAny(Reduction):
 class ReduceAll(ReduceAny):
     """Whether all elements over axes are true (not 0). No gradient."""
 
-    reduction = "all"
+    traits = Traits(reduction="all")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.all(x, axis=self.axes, keepdims=self.keepdims)

@@ -6,6 +6,7 @@ from ...base.errors import ShapeError
 from ...ir.types import elements
 from ..base import (
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -14,6 +15,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     apply,
     as_dtype,
@@ -39,8 +41,8 @@ class CumMax(Op):
 
     axis: int
     axis_attrs = ("axis",)
-    relevance = "moved"
-    idempotent = True
+    derivative = Derivative(relevance="moved")
+    traits = Traits(idempotent=True)
 
     def infer(self, x: TensorType) -> Types:
         if self.axis >= len(x.shape):
@@ -75,8 +77,8 @@ class CumMax(Op):
 class CumMin(CumMax):
     """y[k] = the smallest of x[0] to x[k] along an axis; dx as of CumMax."""
 
-    idempotent = True
-    relevance = "moved"
+    traits = Traits(idempotent=True)
+    derivative = Derivative(relevance="moved")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.minimum.accumulate(x, axis=self.axis)

@@ -10,6 +10,7 @@ from ...ir.types import Dim, broadcast, compatible, elements, lengths, merge_dim
 from ..base import (
     NO_GRAD,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
     Node,
@@ -61,7 +62,7 @@ class GatherElements(Op):
     axis: int
     onnx = Onnx("GatherElements", axis="axis")
     linear = (0,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis",)
 
@@ -206,7 +207,7 @@ class Sort(Op):
 
     axis: int
     descending: bool = False
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -275,7 +276,7 @@ class TopK(Op):
     axis: int
     largest: bool = True
     onnx = Onnx("TopK")
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:

@@ -10,9 +10,11 @@ from ..base import (
     NO_GRAD,
     Any,
     Constant,
+    Derivative,
     DTypeError,
     Full,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -105,7 +107,7 @@ class Gather(Op):
     axis: int
     onnx = Onnx("Gather", axis="axis")
     linear = (0,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     @property
@@ -219,9 +221,9 @@ class GetItem(Op):
     """
 
     key: Key
-    view = True
+    memory = Memory(view=True)
     linear = (0,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
 
     @property
     def index_inputs(self) -> Places:  # type: ignore[override]

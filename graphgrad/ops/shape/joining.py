@@ -12,8 +12,10 @@ from ..base import (
     NO_GRAD,
     ZERO,
     Any,
+    Derivative,
     DTypeError,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -47,7 +49,7 @@ class Concat(Op):
     axis: int
     onnx = Onnx("Concat", axis="axis")
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis",)
 
@@ -122,10 +124,9 @@ class ConcatPart(Op):
 
     axis: int
     index: int
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = (0,)
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, joined: TensorType, *xs: TensorType) -> Types:
@@ -227,7 +228,7 @@ class Stack(Op):
 
     axis: int
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis",)
 
@@ -265,10 +266,9 @@ class Unstack(Op):
 
     axis: int
     count: int
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -355,11 +355,10 @@ class Split(Op):
 
     axis: int
     at: Any
-    view = True
+    memory = Memory(view=True, alias=True)
     onnx = Onnx("Split")
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:

@@ -6,7 +6,9 @@ from ...base.errors import ShapeError
 from ...ir.strided import Lengths, Strided
 from ..base import (
     Any,
+    Derivative,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -14,6 +16,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     apply,
     as_tensor,
@@ -44,11 +47,10 @@ class Flip(Op):
     """x with the elements along the axes in reverse order; dx = dy reversed."""
 
     axes: tuple[int, ...]
-    involution = True
-    view = True
+    traits = Traits(involution=True)
+    memory = Memory(view=True, alias=True)
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
@@ -107,7 +109,7 @@ class Roll(Op):
     shifts: tuple[int, ...]
     axes: tuple[int, ...]
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axes",)
 
@@ -175,7 +177,7 @@ class Pad(Op):
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
     onnx = Onnx("Pad")
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     @property
@@ -227,10 +229,9 @@ class EnsureLength(Op):
     axis: int
     length: int
     what: str
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
@@ -262,7 +263,7 @@ class Tile(Op):
     repeats: tuple[int, ...]
     onnx = Onnx("Tile")
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
@@ -372,7 +373,7 @@ class Repeat(Op):
     count: int
     axis: int
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
     axis_attrs = ("axis",)
 

@@ -11,8 +11,10 @@ from ...ir.types import Dim, as_shape, broadcast, compatible, elements, lengths,
 from ..base import (
     ZERO,
     Any,
+    Derivative,
     Full,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -22,6 +24,7 @@ from ..base import (
     Tensor,
     TensorLike,
     TensorType,
+    Traits,
     Types,
     apply,
     as_tensor,
@@ -81,12 +84,10 @@ class Reshape(Op):
     """
 
     shape: tuple[Any, ...]
-    view = True
+    memory = Memory(view=True, alias=True, reshapes=True)
     onnx = Onnx("Reshape")
     linear = "joint"
-    reshapes = True
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
@@ -212,11 +213,10 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
 class ReshapeLike(Op):
     """The elements of x under the shape of the second input, which is known only when run."""
 
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = (0,)
     shape_only = (1,)
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if x.static and like.static and size_of(x.shape) != size_of(like.shape):
@@ -273,11 +273,9 @@ class ExpandDims(Op):
     """Axes of length 1 put in at the given places of the result; dx = dy squeezed."""
 
     axes: tuple[int, ...]
-    view = True
+    memory = Memory(view=True, alias=True, reshapes=True)
     linear = "joint"
-    reshapes = True
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
@@ -307,12 +305,10 @@ class Squeeze(Op):
     """Axes of length 1 taken out; dx = dy with the axes put back."""
 
     axes: tuple[int, ...]
-    view = True
+    memory = Memory(view=True, alias=True, reshapes=True)
     onnx = Onnx("Squeeze")
     linear = "joint"
-    reshapes = True
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
     axis_attrs = ("axes",)
 
     def infer(self, x: TensorType) -> Types:
@@ -364,11 +360,10 @@ class BroadcastTo(Op):
     """x repeated to a known shape, by NumPy's rules; dx = dy summed back."""
 
     shape: tuple[int, ...]
-    view = True
+    memory = Memory(view=True, alias=True)
     onnx = Onnx("Expand")
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         if not compatible(broadcast([x.shape, self.shape]), self.shape):
@@ -436,11 +431,10 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 class BroadcastLike(Op):
     """x repeated to the shape of the second input, which is known only when run."""
 
-    view = True
+    memory = Memory(view=True, alias=True)
     linear = (0,)
     shape_only = (1,)
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType, like: TensorType) -> Types:
         if not compatible(broadcast([x.shape, like.shape]), like.shape):
@@ -500,7 +494,7 @@ def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
 class Summing(Op, abstract=True):
     """Family: x summed to a shape, over the axes along which that would be broadcast to x."""
 
-    view = True
+    memory = Memory(view=True)
 
     def aliases(self, inputs: Types, outputs: Types) -> bool:
         """Where nothing is summed; two shapes without elements may still be others."""
@@ -567,7 +561,7 @@ class SumToShape(Summing):
 
     shape: tuple[int, ...]
     linear = "joint"
-    reduction = "sum"
+    traits = Traits(reduction="sum")
 
     def infer(self, x: TensorType) -> Types:
         if len(self.shape) > len(x.shape) or not compatible(
@@ -733,11 +727,10 @@ class Transpose(Op):
     """The axes of x in another order: axis i of y is axis axes[i] of x; dx = dy permuted back."""
 
     axes: tuple[int, ...]
-    view = True
+    memory = Memory(view=True, alias=True)
     onnx = Onnx("Transpose", perm="axes")
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         if sorted(self.axes) != list(range(len(x.shape))):

@@ -11,8 +11,10 @@ from ...ir.types import Dim, compatible, lengths
 from ..base import (
     ZERO,
     Any,
+    Derivative,
     Full,
     Gradients,
+    Memory,
     Node,
     Onnx,
     Op,
@@ -55,11 +57,10 @@ class Slice(Op):
     """y = x[key] with integers, slices and new axes; dx = dy put into zeros."""
 
     key: Key
-    view = True
+    memory = Memory(view=True, alias=True)
     onnx = Onnx("Slice")
     linear = "joint"
-    relevance = "moved"
-    alias = True
+    derivative = Derivative(relevance="moved")
 
     def infer(self, x: TensorType) -> Types:
         return (tensor_type(sliced(x, self.key), x.dtype),)
@@ -113,7 +114,7 @@ class Unslice(Op):
     key: Key
     shape: tuple[int, ...]
     linear = "joint"
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
@@ -150,7 +151,7 @@ class UnsliceLike(Op):
     key: Key
     linear = (0,)
     shape_only = (1,)
-    relevance = "moved"
+    derivative = Derivative(relevance="moved")
     flop_free = True
 
     def infer(self, x: TensorType, like: TensorType) -> Types:

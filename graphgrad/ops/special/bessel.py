@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, as_tensor, np, whole
+from ..base import Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, as_tensor, np, whole
 from ..families import floating_unary
 from ..shape.joining import stack
 from .scaled_bessel import scaled_i, scaled_k
@@ -66,7 +66,7 @@ class BesselY(BesselJ):
 
     scipy = "yv"
     whole = "y{:.0f}"
-    singular = 0
+    derivative = Derivative(singular=0)
 
     @classmethod
     def slope(cls, v: Any, x: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class BesselK(BesselJ):
 
     scipy = "kv"
     whole = "k{:.0f}"
-    singular = 0
+    derivative = Derivative(singular=0)
 
     @classmethod
     def slope(cls, v: Any, x: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ class BesselKScaled(BesselIScaled):
 
     scipy = "kve"
     whole = "k{:.0f}e"
-    singular = 0
+    derivative = Derivative(singular=0)
     derived: ClassVar[Any] = staticmethod(scaled_k)
 
 
@@ -169,7 +169,7 @@ class BesselIScaledOfOrders(OfOrders):
         v, x = arrays
         return self.of.derived(v, x, self.order).astype(x.dtype)
 
-    def derivative(self, *inputs: Tensor) -> Tensor:
+    def slope(self, *inputs: Tensor) -> Tensor:
         return apply(self.replace(order=self.order + 1), *inputs)
 
 

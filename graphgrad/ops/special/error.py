@@ -11,12 +11,14 @@ from typing import ClassVar
 
 from ..base import (
     Any,
+    Derivative,
     Gradients,
     Node,
     Onnx,
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     cast,
     kind_of,
@@ -56,8 +58,8 @@ class Erf(RealUnary):
 
     onnx = Onnx("Erf")
     scipy = "erf"
-    value_range = (-1.0, 1.0)
-    relevance = "passed"
+    traits = Traits(value_range=(-1.0, 1.0))
+    derivative = Derivative(relevance="passed")
 
     def kernel(self, xp: Any, x: Any) -> Any:
         y = _elementwise(math.erf, x) if scipy_special is None else scipy_special.erf(x)
@@ -71,7 +73,7 @@ class Erfc(RealUnary):
     """y = 1 - erf(x), exact where that would cancel; dx = -dy * 2/sqrt(pi) * exp(-x**2)."""
 
     scipy = "erfc"
-    value_range = (0.0, 2.0)
+    traits = Traits(value_range=(0.0, 2.0))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         y = _elementwise(math.erfc, x) if scipy_special is None else scipy_special.erfc(x)
@@ -89,7 +91,7 @@ class Gaussian(RealUnary):
     what it leaves is made up for: of x = h + t, h a multiple of 1/16, h**2 is exact.
     """
 
-    value_range = (0.0, 1.0)
+    traits = Traits(value_range=(0.0, 1.0))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         a = xp.minimum(xp.abs(x), 40.0)
@@ -122,7 +124,7 @@ class InverseSlope(ScipyUnary, abstract=True):
     inverse: ClassVar[type[ScipyUnary]]
     rate: ClassVar[float] = 1.0
     factor: ClassVar[float] = _ROOT_PI / 2
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def tail(self, xp: Any, x: Any) -> Any:
         """erfc(r)."""
@@ -156,7 +158,7 @@ class InverseFunction(ScipyUnary, abstract=True):
     """Family: inverses whose derivative is an InverseSlope."""
 
     slope: ClassVar[type[InverseSlope]]
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (dy * apply(self.slope(), *node.inputs),)

@@ -8,11 +8,13 @@ from ..base import (
     NO_GRAD,
     ZERO,
     Any,
+    Derivative,
     Gradients,
     Node,
     Samples,
     Tensor,
     TensorLike,
+    Traits,
     apply,
     kind_of,
     np,
@@ -54,7 +56,7 @@ class GammaLn(RealUnary):
 
     domain = (0.5, 3.0)
     scipy = "gammaln"
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return need_scipy("gammaln").gammaln(x).astype(x.dtype)
@@ -119,7 +121,7 @@ class PolyGammaOfOrders(OfOrders):
         n, x = arrays
         return np.asarray(need_scipy("polygamma").polygamma(n, x)).astype(x.dtype)
 
-    def derivative(self, *inputs: Tensor) -> Tensor:
+    def slope(self, *inputs: Tensor) -> Tensor:
         n, x = inputs
         return apply(self, n + 1, x)
 
@@ -179,7 +181,7 @@ class Gamma(ScipyUnary):
 
     scipy = "gamma"
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """By its logarithm and its sign."""
@@ -195,7 +197,7 @@ class GammaSign(ScipyUnary):
 
     scipy = "gammasgn"
     domain = (0.5, 3.0)
-    stepwise = True
+    traits = Traits(stepwise=True)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """Minus for an odd number of steps below 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
+from ..base import NO_GRAD, Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, np, wants
 from ..elementwise.arithmetic import negative
 from ..elementwise.exponential import log, log1p
 from ..elementwise.logic import less, where
@@ -31,7 +31,7 @@ class Entropy(ScipyUnary):
 
     scipy = "entr"
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """With its limit at 0."""
@@ -51,7 +51,7 @@ class RelativeEntropy(ScipyBinary):
     """z = x log(x / y), dx = dz * (log(x / y) + 1), dy = -dz * x / y."""
 
     scipy = "rel_entr"
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def formula(self, xp: Any, x: Any, y: Any) -> Any:
         """With its limits at 0."""
@@ -72,7 +72,7 @@ class KlDivergence(ScipyBinary):
     """z = x log(x / y) - x + y, dx = dz * log(x / y), dy = dz * (y - x) / y."""
 
     scipy = "kl_div"
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def formula(self, xp: Any, x: Any, y: Any) -> Any:
         """With its limits at 0."""
@@ -96,7 +96,7 @@ class XLogY(RealBinary):
     domain = (0.5, 2.0)
     scipy = "xlogy"
     linear = (0,)
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)
@@ -115,7 +115,7 @@ class XDivY(RealBinary):
 
     domain = (0.5, 2.0)
     linear = (0,)
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)
@@ -136,7 +136,7 @@ class XLog1pY(RealBinary):
     domain = (0.5, 2.0)
     scipy = "xlog1py"
     linear = (0,)
-    singular = 1
+    derivative = Derivative(singular=1)
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         none = (x == 0) & (y == y)

@@ -6,7 +6,19 @@ import functools
 import math
 import operator
 
-from ..base import Any, Gradients, Node, Samples, Tensor, TensorLike, apply, np, promoted, whole
+from ..base import (
+    Any,
+    Derivative,
+    Gradients,
+    Node,
+    Samples,
+    Tensor,
+    TensorLike,
+    apply,
+    np,
+    promoted,
+    whole,
+)
 from ..elementwise.exponential import exp, log
 from ..elementwise.logic import less, where
 from ..elementwise.magnitudes import abs
@@ -40,7 +52,7 @@ class Exp1(ScipyUnary):
 
     scipy = "exp1"
     domain = (0.5, 2.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """A series, and a continued fraction."""
@@ -56,7 +68,7 @@ class ExpIntegral(ScipyUnary):
 
     scipy = "expi"
     domain = (0.5, 2.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """Two series."""
@@ -73,7 +85,7 @@ class ExpN(Ordered):
     order: int
     scipy = "expn"
     domain = (0.5, 2.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """A series, and a continued fraction."""
@@ -110,7 +122,7 @@ class Spence(ScipyUnary):
 
     scipy = "spence"
     domain = (0.2, 0.8)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, x: Any) -> Any:
         """A series around 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base import Any, Gradients, Node, Tensor, TensorLike, apply, promoted
+from ..base import Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, promoted
 from ..elementwise.arithmetic import negative
 from ..elementwise.exponential import Sigmoid, log, log1p
 from ..families import RealUnary, floating_unary
@@ -17,7 +17,7 @@ class Logit(RealUnary):
     """y = log(x / (1 - x)), near 1/2 as 2 artanh(2x - 1); dx = dy / (x (1 - x))."""
 
     domain = (0.1, 0.9)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         t = 2 * x - 1
@@ -33,7 +33,7 @@ class LogitSlope(RealUnary):
     """y = 1 / (x (1 - x)), dx = dy * (2x - 1) y**2."""
 
     domain = (0.1, 0.9)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return 1 / (x * (1 - x))

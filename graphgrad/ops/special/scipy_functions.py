@@ -164,9 +164,9 @@ class OfOrders(OfScipy, abstract=True):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         """OrderOf says that there is none by an order."""
         orders = [ZERO if is_inexact(t.dtype) else NO_GRAD for t in node.inputs[:-1]]
-        return *orders, dy * cast(self.derivative(*node.inputs), node.outputs[0].dtype)
+        return *orders, dy * cast(self.slope(*node.inputs), node.outputs[0].dtype)
 
-    def derivative(self, *inputs: Tensor) -> Tensor:
+    def slope(self, *inputs: Tensor) -> Tensor:
         """The derivative by x."""
         return self.of.slope(*inputs)
 

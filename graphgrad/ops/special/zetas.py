@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..base import Any, Tensor, TensorLike, constant, whole
+from ..base import Any, Derivative, Tensor, TensorLike, constant, whole
 from . import elementary
 from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
@@ -20,7 +20,7 @@ class Zeta(Ordered):
     x: float
     scipy = "zeta"
     domain = (0.5, 3.0)
-    singular = 0
+    derivative = Derivative(singular=0)
 
     def formula(self, xp: Any, q: Any) -> Any:
         """A few terms, and the rest by Euler and Maclaurin."""

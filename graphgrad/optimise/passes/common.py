@@ -48,11 +48,11 @@ def _key_maker(op_class: type[Op]) -> Any:
     """What makes of a node of this class a key that equal nodes have in common."""
     if op_class is Constant:
         return lambda node: constant_key(node.op)
-    if op_class.commutes:
+    if op_class.traits.commutes:
         return _in_any_order
-    if op_class.mirror_type is not None:
+    if op_class.traits.mirror_type is not None:
         return _mirrored
-    return _by_type if op_class.reshapes else _in_order
+    return _by_type if op_class.memory.reshapes else _in_order
 
 
 def _in_order(node: Node) -> Any:
@@ -66,7 +66,7 @@ def _in_any_order(node: Node) -> Any:
 
 def _mirrored(node: Node) -> Any:
     x, y = map(id, node.inputs)
-    mirror = node.op.mirror_type
+    mirror = node.op.traits.mirror_type
     assert mirror is not None
     return (node.op.type, x, y) if node.op.type > mirror else (mirror, y, x)
 

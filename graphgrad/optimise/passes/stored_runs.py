@@ -134,7 +134,7 @@ def _again(first: Node, second: Node) -> list[Tensor]:
             read.update(node.inputs)
     tensors = []
     for node in twice:
-        cheap = not node.inputs or node.op.view or isinstance(node.op, CHEAP)
+        cheap = not node.inputs or node.op.memory.view or isinstance(node.op, CHEAP)
         if cheap and free.issuperset(node.inputs):
             free.update(node.outputs)
             continue

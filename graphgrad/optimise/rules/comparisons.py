@@ -29,7 +29,7 @@ from ..rule import RewriteRule, rule
 
 
 def _compares(op: type[Op]) -> bool:
-    return op.negated_type is not None
+    return op.traits.negated_type is not None
 
 
 @rule(LogicalNot, of=_compares)
@@ -37,7 +37,7 @@ def not_of_comparison(node: Node, inner: Node) -> Tensor | None:
     """not (x == y) -> x != y; not (x < y) -> x >= y for integers; and so on"""
     if kind_of(inner.inputs[0].dtype) not in WHOLE and inner.op not in (EQUAL, NOT_EQUAL):
         return None  # a NaN is neither less nor greater
-    return instead(node, OP_TYPES[inner.op.negated_type or ""](), *inner.inputs)
+    return instead(node, OP_TYPES[inner.op.traits.negated_type or ""](), *inner.inputs)
 
 
 @rule(Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual)

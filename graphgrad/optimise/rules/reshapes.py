@@ -19,7 +19,7 @@ from ..rule import NodeOf, RewriteRule, rule
 
 def is_reshape(op: type[Op]) -> bool:
     """Whether nodes of an op class reshape what they read."""
-    return op.reshapes
+    return op.memory.reshapes
 
 
 # --- transposes --------------------------------------------------------------------------------

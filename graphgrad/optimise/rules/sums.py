@@ -25,11 +25,11 @@ _TRUTH = "any", "all"
 
 
 def _nests(op: type[Op]) -> bool:
-    return issubclass(op, Reduction) and op.reduction not in (None, "mean")
+    return issubclass(op, Reduction) and op.traits.reduction not in (None, "mean")
 
 
 def _picks(op: type[Op]) -> bool:
-    return issubclass(op, Reduction) and op.reduction in ("max", "min", *_TRUTH)
+    return issubclass(op, Reduction) and op.traits.reduction in ("max", "min", *_TRUTH)
 
 
 # --- one spelling ------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _holds_number(count: int, dtype: DType) -> bool:
 def reduction_of_reduction(node: NodeOf[Reduction], inner: NodeOf[Reduction]) -> Tensor | None:
     """any of any, all of all; sum of sum, product, max, min likewise for integers -> one of both"""
     (x,) = inner.inputs
-    exact = node.op.reduction in _TRUTH or kind_of(x.dtype) in "iu"
+    exact = node.op.traits.reduction in _TRUTH or kind_of(x.dtype) in "iu"
     return at_once(node, inner) if exact else None
 
 

@@ -22,11 +22,11 @@ from ..rule import RewriteRule, rule
 
 
 def _is_involution(op: type[Op]) -> bool:
-    return op.involution
+    return op.traits.involution
 
 
 def _is_idempotent(op: type[Op]) -> bool:
-    return op.idempotent
+    return op.traits.idempotent
 
 
 @rule(fits=_is_involution, of=_is_involution)
@@ -39,7 +39,7 @@ def there_and_back(node: Node, inner: Node) -> Tensor | None:
 def once_is_enough(node: Node, inner: Node) -> Tensor | None:
     """||x|| -> |x|; sign, relu likewise; floor, ceil, trunc, round of one of these -> that one"""
     (x,) = node.inputs
-    whole = node.op.rounds and inner.op.rounds
+    whole = node.op.traits.rounds and inner.op.traits.rounds
     return x if whole or (inner.op is node.op and kind_of(x.dtype) in REAL) else None
 
 

@@ -143,8 +143,8 @@ class _LoopLowering:
             return self._elementwise(op, [self._read(r) for r in member.reads], type_)
         first = member.reads[0]
         value, of = self.values[first], lengths(self.types[first])
-        if op.reduction is not None:
-            return self._reduction(op, op.reduction, self._read(first), of, type_)
+        if op.traits.reduction is not None:
+            return self._reduction(op, op.traits.reduction, self._read(first), of, type_)
         if isinstance(value, Ref):
             return self._view(op, value, of, lengths(type_))
         view = viewed(op, type_, value[1])
@@ -235,7 +235,7 @@ class _LoopLowering:
         if gone:
             dtype = _BOOL if kind in ("any", "all") else self.items[item].dtype
             item = self._item(how, (item,), dtype, gone, tuple(left))
-        elif how == "sum" and is_floating(made.dtype) and (axes or not op.view):
+        elif how == "sum" and is_floating(made.dtype) and (axes or not op.memory.view):
             item = self._plus_zero(item)
         if kind == "mean":
             dtype = self.items[item].dtype

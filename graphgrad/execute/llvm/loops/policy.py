@@ -31,7 +31,7 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
             return None
         if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
             return None
-        if node.op.reduction is not None:
+        if node.op.traits.reduction is not None:
             return _reduction(node)
         if type(node.op) in GATHERS:
             return _gather(node)
@@ -100,7 +100,7 @@ def free_nodes(program: Program) -> set[Node]:
         if is_number(node.op):
             if element_of(y.dtype) is not None and not is_bfloat16(y.dtype):
                 free.add(node)
-        elif node.op.view and (t := node.inputs[0]).type.static:
+        elif node.op.memory.view and (t := node.inputs[0]).type.static:
             shape: Any = t.shape
             view = viewed(node.op, y.type, views.get(t) or contiguous(shape))
             if view is not None and _looked_through(view):
