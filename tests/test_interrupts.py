@@ -50,11 +50,11 @@ class Case:
 
 
 def answer(tensors: Any, feeds: Any) -> Any:
-    return [a.round(9).tolist() for a in gg.ir.tree.flatten(gg.evaluate(tensors, feeds))]
+    return [a.round(9).tolist() for a in gg.base.tree.flatten(gg.evaluate(tensors, feeds))]
 
 
 def numbers(f: Any, *args: Any) -> Any:
-    return [np.round(a, 9).tolist() for a in gg.ir.tree.flatten(f(*args))]
+    return [np.round(a, 9).tolist() for a in gg.base.tree.flatten(f(*args))]
 
 
 # --- cases ---------------------------------------------------------------------------------------

@@ -118,6 +118,6 @@ def test_what_asks_for_a_number_too_early_names_what_does_it_in_the_graph():
         (lambda: range(n), ["gg.fori_loop", "gg.scan"]),
         (lambda: bool(n > 0), ["gg.while_loop", "gg.cond"]),
     ):
-        with pytest.raises(gg.ir.errors.SymbolicError) as error:
+        with pytest.raises(gg.base.errors.SymbolicError) as error:
             action()
         assert all(name in str(error.value) for name in names)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 START = """
 import os, signal, sys, threading, time
-from graphgrad.ir import locks
+from graphgrad.base import locks
 
 def child(work):
     pid = os.fork()

@@ -27,11 +27,11 @@ def graph() -> Iterator[gg.Graph]:
 def values(tensors: Any, feeds: Mapping[gg.Tensor, Any] | None = None) -> Any:
     """The values of a nesting of tensors, any tensor fed: numbers for 0-d ones, else arrays."""
     given = {t: np.asarray(v, t.dtype) for t, v in (feeds or {}).items()}
-    leaves = gg.ir.tree.flatten(tensors)
+    leaves = gg.base.tree.flatten(tensors)
     found = gg.evaluate(leaves, given)
     for t, array in zip(leaves, found, strict=True):
         assert t.dtype == array.dtype, f"{t!r} got {array.dtype}"
-    return gg.ir.tree.unflatten(tensors, [_number(a) if a.ndim == 0 else a for a in found])
+    return gg.base.tree.unflatten(tensors, [_number(a) if a.ndim == 0 else a for a in found])
 
 
 def _number(a: Any) -> float | complex:

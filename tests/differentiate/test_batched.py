@@ -154,7 +154,7 @@ def answers(over, shapes, batch, backend, loops=True):
         xs = [gg.placeholder(s, b.dtype) for s, b in zip(shapes, batch, strict=True)]
         asked = derivatives(over(*xs), xs)
         assert loops or all(n.type != "PerExample" for n in g.nodes)
-        return gg.ir.tree.flatten(gg.compile(xs, asked, backend=backend)(*batch))
+        return gg.base.tree.flatten(gg.compile(xs, asked, backend=backend)(*batch))
 
 
 def check(f, arrays, axes, backend):

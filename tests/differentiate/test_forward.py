@@ -73,7 +73,7 @@ def test_jvp_of_many_outputs_that_depend_on_each_other():
     found = jvp(ys, (x, w), (directions[x], directions[w]))
     assert found.keys() == ys.keys()
     feeds = {x: np.array([0.1, 0.2, 0.3]), w: np.array(1.5)}
-    flat = gg.ir.tree.flatten
+    flat = gg.base.tree.flatten
     close(flat(values(found, feeds)), by_difference(flat(ys), feeds, directions))
 
 

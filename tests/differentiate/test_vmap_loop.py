@@ -166,7 +166,7 @@ def check(seed, rules=None, backend="numpy"):
         with gg.Graph():
             inputs, asked = answers(over, seed, rules or LINEAR | OTHERS, forward)
             found.append(gg.compile(inputs, asked, backend=backend)(*arrays))
-    for a, b in zip(*map(gg.ir.tree.flatten, found), strict=True):
+    for a, b in zip(*map(gg.base.tree.flatten, found), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg=f"seed {seed}")
 
 

@@ -295,7 +295,7 @@ def test_hostile_words_read_back_as_they_are(name):
     assert "</script" not in text
     assert "<!" not in text
     graph = parsed(text)
-    shown = gg.ir.words.visible(name)
+    shown = gg.base.words.visible(name)
     whole = {title for title in boxes(graph) if len(name) < 40 and shown in title}
     assert len(name) >= 40 or {t.split(" ")[0] for t in whole} >= {"override", "spliced"}
     assert len(name) >= 40 or shown.strip("/").replace("/", "|") in labels(graph)["n0"]

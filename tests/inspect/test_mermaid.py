@@ -63,4 +63,4 @@ def test_hostile_names_read_back(name):
     assert "`" not in text.partition("flowchart")[2]
     first = shown_labels(text)["n0"].split("\n")[0]
     if len(name) < 40:
-        assert first == gg.ir.words.visible(name.strip("/").replace("/", "|"))
+        assert first == gg.base.words.visible(name.strip("/").replace("/", "|"))

@@ -117,7 +117,7 @@ def test_hostile_words_stay_on_their_row(name, style):
     assert all(c.isprintable() for c in shown.replace("\n", ""))
     assert len(shown.splitlines()) == shown.count("\n")
     if len(name) < 40:
-        assert gg.ir.words.visible(name) in shown
+        assert gg.base.words.visible(name) in shown
 
 
 @pytest.mark.parametrize("style", ["tree", "list"])

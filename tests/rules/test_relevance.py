@@ -660,7 +660,7 @@ def conserved(f, *xs, **options):
     score = f(*given)
     c = rules.conservation(score, given if len(given) > 1 else given[0], **options)
     c, score = values([c, score], dict(zip(given, xs, strict=True)))
-    kept = sum(np.sum(r) for r in gg.ir.tree.flatten(c.relevance)) + c.biases + c.stabiliser
+    kept = sum(np.sum(r) for r in gg.base.tree.flatten(c.relevance)) + c.biases + c.stabiliser
     np.testing.assert_allclose(kept, np.sum(score), rtol=1e-6)
     assert abs(c.rest) <= 1e-6 * abs(np.sum(score))
     return c

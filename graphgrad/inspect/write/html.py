@@ -228,7 +228,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _part(name: str) -> str:
-    return (files(__package__) / "page" / name).read_bytes().decode("utf-8")
+    return (files("graphgrad.inspect.page") / name).read_bytes().decode("utf-8")
 
 
 @cache

@@ -28,11 +28,14 @@ from ..base import (
     kind_of,
     tensor_type,
 )
+from ..documented import documented
 from .bodies import BodyGraph, as_outputs, check_takes, constants_of, run, traced
 
 
 class Cond(Op, interned=False):
     """The outputs of one of two programs, chosen by a bool.
+
+    Gradient: that of the branch that is taken.
 
     Inputs: the bool, then what the bodies read; `reads` says which inputs each body takes.
     """
@@ -95,6 +98,7 @@ class Cond(Op, interned=False):
         return f"Cond(then {len(then.nodes)} nodes, else {len(other.nodes)} nodes)"
 
 
+@documented(Cond)
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """then() or otherwise(), whichever pred says; only that one is computed.
 
@@ -111,8 +115,6 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
     StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
     function.
-
-    Gradient: that of the branch that is taken.
 
     >>> x = gg.constant(-2.0)
     >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)

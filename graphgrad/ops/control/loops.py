@@ -16,6 +16,7 @@ from ...ir.program import Program
 from ...ir.typed import Leaf, Nest, X, Y
 from ...ir.types import TensorType, compatible, tensor_type
 from ..base import as_tensor, kind_of, whole
+from ..documented import documented
 from ..elementwise.accumulate import EnsureLike
 from ..elementwise.logic import less
 from ..shape.joining import concat, stack
@@ -31,7 +32,7 @@ from .bodies import (
     traced,
 )
 from .conditional_loops import While
-from .row_loops import looped
+from .row_loops import Scan, looped
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -145,6 +146,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[X, Y]: ...
+@documented(Scan)
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -173,9 +175,6 @@ def scan(
     that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
     placeholder, variable or assign() in the body; TypeError for an f that returns no pair, a
     length or unroll that is no int, or a reverse that is no bool.
-
-    Gradient: that of the runs one after the other, as a scan the other way round that computes
-    each run again from what it took [Griewank and Walther 2008, "Evaluating Derivatives", 12.2].
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.scan].
 
@@ -323,6 +322,7 @@ def _bound(name: str, bound: Any) -> Tensor:
     return as_tensor(tensor, "int64")
 
 
+@documented(While)
 def while_loop(
     test: Callable[[Any], Any],
     body: Callable[[Any], Any],
@@ -347,8 +347,6 @@ def while_loop(
     a test with axes, no carry, or a carry that changes structure or shape; StateError for a
     placeholder, variable or assign() in the loop; ExecutionError, when run, if the test is still
     true after max_trips runs.
-
-    Gradient: that of the runs one after the other, from the last to the first.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.while_loop].
 
