@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, overload
 
 from ...base.errors import ShapeError
 from ...base.lazy import LazyMethod
@@ -15,6 +15,7 @@ from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted
 from ...ir.graph import current
 from ...ir.program import Program
+from ...ir.typed import Leaf, X
 from ..base import (
     Any,
     DTypeError,
@@ -98,6 +99,10 @@ class Cond(Op, interned=False):
         return f"Cond(then {len(then.nodes)} nodes, else {len(other.nodes)} nodes)"
 
 
+@overload
+def cond(pred: Any, then: Callable[[], X], otherwise: Callable[[], X]) -> X: ...
+@overload
+def cond(pred: Any, then: Callable[[], Leaf], otherwise: Callable[[], Leaf]) -> Tensor: ...
 @documented(Cond)
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """then() or otherwise(), whichever pred says; only that one is computed.

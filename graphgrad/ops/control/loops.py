@@ -249,6 +249,10 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int |
     return None if length is None else int(length)
 
 
+@overload
+def map(f: Callable[[Tensor], X], xs: Leaf) -> X: ...
+@overload
+def map(f: Callable[[Any], X], xs: Nest) -> X: ...
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """f of each row of xs, stacked: a loop in the graph, in which no run takes from another.
 
@@ -282,6 +286,10 @@ def _made(output: Any) -> Any:
     return output
 
 
+@overload
+def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Tensor], Leaf], init: Leaf) -> Tensor: ...
+@overload
+def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Any], X], init: Nest) -> X: ...
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
     """carry = f(i, carry) for i = lo, lo + 1, ... hi - 1: the last carry, or init if lo >= hi.
 
@@ -322,6 +330,20 @@ def _bound(name: str, bound: Any) -> Tensor:
     return as_tensor(tensor, "int64")
 
 
+@overload
+def while_loop(
+    test: Callable[[Tensor], Any],
+    body: Callable[[Tensor], Leaf],
+    init: Leaf,
+    max_trips: int | None = None,
+) -> Tensor: ...
+@overload
+def while_loop(
+    test: Callable[[Any], Any],
+    body: Callable[[Any], X],
+    init: Nest,
+    max_trips: int | None = None,
+) -> X: ...
 @documented(While)
 def while_loop(
     test: Callable[[Any], Any],
