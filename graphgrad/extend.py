@@ -3,7 +3,7 @@
     ops       a subclass of `Op` or of a family (`Elementwise`, `Unary`, `Binary`, ...), which says
               what holds of it, in part in groups (`Traits`, `Memory`, `Derivative`); put into a
               graph by `apply` on tensors (`as_tensor`, `promoted`, `binary`, ...); `build` gives
-              the node, which has all outputs
+              the node, which has all outputs; `@documented(op)` completes the function's docstring
     rewrites  `@rule(Exp)` makes a function of a node a rewrite; `rewrite(*rules)` is the pass,
               `Program -> Program`, that applies them; `instead` and `beside` make nodes for them,
               `number_of`, `filled` and `array_of` constants; `optimise` runs graphgrad's own
@@ -63,6 +63,7 @@ from .ops.base import (
     wants,
 )
 from .ops.batching import Batch
+from .ops.documented import documented
 from .ops.families import (
     FloatUnary,
     NumberBinary,
@@ -143,6 +144,7 @@ __all__ = [
     "check_op",
     "compatible",
     "derive",
+    "documented",
     "elements",
     "filled",
     "floating_binary",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, overload
 
 from .base.errors import GraphError
 from .base.first_tries import answer
@@ -15,8 +15,12 @@ from .execute.loading import load_backend
 from .ir.graph import Graph, GraphScope, default_graph
 from .ir.node import Node, Tensor
 from .ir.state import State
+from .ir.typed import K, Named
+from .ir.types import Array
 
 __all__ = ["Session"]
+
+Feeds: TypeAlias = Mapping[Any, Any] | None
 
 
 class Session:
@@ -48,6 +52,26 @@ class Session:
         self._closed = False
         self._scopes: list[GraphScope] = []
 
+    @overload
+    def run(self, fetches: Named, feed_dict: Feeds = None) -> Any: ...
+    @overload
+    def run(self, fetches: Tensor | str, feed_dict: Feeds = None) -> Array: ...
+    @overload
+    def run(self, fetches: Node, feed_dict: Feeds = None) -> None: ...
+    @overload
+    def run(self, fetches: list[Tensor] | list[str], feed_dict: Feeds = None) -> list[Array]: ...
+    @overload
+    def run(
+        self, fetches: tuple[Tensor | str, Tensor | str], feed_dict: Feeds = None
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def run(self, fetches: dict[K, Tensor], feed_dict: Feeds = None) -> dict[K, Array]: ...
+    @overload
+    def run(self, fetches: list[Any], feed_dict: Feeds = None) -> list[Any]: ...
+    @overload
+    def run(self, fetches: tuple[Any, ...], feed_dict: Feeds = None) -> tuple[Any, ...]: ...
+    @overload
+    def run(self, fetches: dict[K, Any], feed_dict: Feeds = None) -> dict[K, Any]: ...
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of fetches. Assigns among what they need are written after the run.
 

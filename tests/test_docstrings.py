@@ -10,17 +10,22 @@ and last an example, which sees gg, np and a default graph of its own, and NumPy
 by default; rules that it registers are gone after it.
 """
 
+import ast
 import doctest
 import inspect
 import re
 from collections import defaultdict
 from importlib.util import find_spec
+from linecache import getline
 from shutil import which
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import Op, documented
+from graphgrad.ops.documented import sections as sections_of_op
 
 HEADINGS = ("Parameters", "Returns", "Raises", "Gradient", "Source")
 PUBLIC = (gg, gg.fft, gg.nn, gg.linalg, gg.special, gg.random)
@@ -29,6 +34,10 @@ PUBLIC += (gg.training,)
 ALSO = (type(gg.select), gg.Graph.copy, gg.Graph.mark, gg.Graph.subgraph, gg.Graph.unmark)
 ALSO += (gg.CompiledFunction.as_jax, gg.CompiledFunction.commit, gg.CompiledFunction.state_tree)
 """What has no name in these modules."""
+
+COMPOSED = {"correlate", "factorial", "fft", "frexp", "ifft", "matrix_power", "norm"}
+COMPOSED |= {"sinc", "vector_norm", "wald"}
+"""Functions that return what an op makes of computed operands: their gradient is not the op's."""
 
 NEEDS = {"graphgrad.inspect.write.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 NEEDS |= {"graphgrad.interop.stablehlo": "jax"}
@@ -111,6 +120,85 @@ def test_public_docstrings_are_whole():
     found = [(f"{module}.{name}", o) for module in FOUND for name, o in FOUND[module].items()]
     said = {name: faults(o) for name, o in found}
     assert {name: lacks for name, lacks in said.items() if lacks} == {}
+
+
+def op_of(function):
+    """The op type by which its docstring is completed, if one is: `@documented(Exp)`."""
+    code = function.__code__
+    line = getline(code.co_filename, code.co_firstlineno)
+    named = re.fullmatch(r"@documented\((?:\w+\.)?(\w+)\)\n", line)
+    return named and gg.op_types()[named[1]]
+
+
+def ops_returned(function):
+    """The op types of which a return statement builds a node, as by `apply(Exp(), x)`."""
+    values = {n: function.__globals__.get(n) for n in function.__code__.co_names}
+    types = {n: v if isinstance(v, type) else type(v) for n, v in values.items()}
+    types = {n: t for n, t in types.items() if issubclass(t, Op) and t.differentiable}
+    if not types:
+        return set()
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    calls = [node for r in returns for node in ast.walk(r) if isinstance(node, ast.Call)]
+    heads = [getattr(call.args[0], "func", call.args[0]) for call in calls if call.args]
+    return {types[head.id] for head in heads if isinstance(head, ast.Name) and head.id in types}
+
+
+def test_the_gradient_of_a_function_that_builds_an_op_is_stated_by_the_op_alone():
+    wrong, composed = {}, set()
+    for function in (o for module in FOUND.values() for o in module.values()):
+        if not inspect.isfunction(function) or not function.__module__.startswith("graphgrad.ops."):
+            continue
+        own = "Gradient:" in function.__code__.co_consts[0]
+        if op := op_of(function):
+            stated = f"Gradient:{sections_of_op(op)['Gradient']}"
+            if own or stated not in function.__doc__:
+                wrong[function.__name__] = f"it states another gradient than its op:{stated}"
+        elif own and len(ops_returned(function)) == 1:
+            composed.add(function.__name__)
+    assert wrong == {}
+    assert composed == COMPOSED
+
+
+def test_every_op_type_that_has_a_gradient_states_it():
+    ours = [c for c in gg.op_types().values() if c.__module__.startswith("graphgrad.ops.")]
+    differentiable = [c for c in ours if c.differentiable and c.vjp is not Op.vjp]
+    assert len(differentiable) > 200
+    assert [c.type for c in differentiable if "Gradient" not in sections_of_op(c)] == []
+
+
+def test_a_section_of_the_functions_own_comes_before_those_of_its_op_and_families():
+    class Family:
+        """Family: one operand.
+
+        Returns: something.
+
+        Raises: an error.
+        """
+
+    class Halve(Family):
+        """y = x / 2. Gradient: dx = dy / 2."""
+
+    @documented(Halve)
+    def halve(x):
+        """Half of x.
+
+        Parameters: x: any shape.
+
+        Returns: x / 2.
+
+        Source: a book.
+
+        >>> halve(2)
+        1
+        """
+
+    told = dict(sections(inspect.getdoc(halve)))
+    assert list(told) == ["", *HEADINGS]
+    assert told["Returns"].strip() == "x / 2."
+    assert told["Raises"].strip() == "an error."
+    assert told["Gradient"].strip() == "dx = dy / 2."
+    assert inspect.getdoc(halve).endswith(">>> halve(2)\n1")
 
 
 @pytest.mark.parametrize("module", sorted(FOUND))

@@ -272,8 +272,8 @@ def test_documents_and_examples_import_what_is_public(path):
 
 
 HELPERS = {
-    *("base", "batching", "families", "folding", "making", "own", "places", "scaled_bessel"),
-    *("scipy_functions", "slicing", "updates"),
+    *("base", "batching", "documented", "families", "folding", "making", "own", "places"),
+    *("scaled_bessel", "scipy_functions", "slicing", "updates"),
 }
 HELPERS |= {"convolution", "operands", "pooling", "reducing", "windows"}
 HELPERS |= {"elementary", "onnx_loops", "onnx_places", "onnx_windows", "stepwise"}

@@ -122,6 +122,10 @@ def test_what_is_typed_is_of_that_type_when_it_runs(checked):
     results.compiled(p, x, {p.b: p.b + 1.0})
     results.one_batch(gg.constant(np.ones((2, 3))), p, lambda x, p: x)
     results.loops(x, p)
+    results.more_loops(x, p)
+    results.branches(x, p, shrink=True)
+    results.derivatives(p, x)
+    results.fetched(x, gg.Session())
     assert results.functions({"w": np.ones(3)}) == 3.0
     results.drawn()
     source = Path(results.__file__).read_text()

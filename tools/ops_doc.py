@@ -32,6 +32,7 @@ from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
 from graphgrad.onnx.writing.forms import Forms
 from graphgrad.ops.base import Cast
+from graphgrad.ops.documented import sections
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import conventions
@@ -381,9 +382,13 @@ def row(cls):
 
 
 def summary(cls):
-    """The first paragraph of its docstring; of a long one the first sentence."""
-    paragraph = " ".join(cls.__doc__.partition("\n\n")[0].split())
-    return paragraph if len(paragraph) <= 120 else paragraph.partition(". ")[0].rstrip(".") + "."
+    """The first paragraph of its docstring, of a long one the first sentence; a short gradient."""
+    what = " ".join(cls.__doc__.partition("\n\n")[0].partition("Gradient:")[0].split())
+    if len(what) > 120:
+        what = what.partition(". ")[0].rstrip(".") + "."
+    gradient = " ".join(sections(cls).get("Gradient", "none.").split())
+    whole = f"{what} Gradient: {gradient}"
+    return whole if len(whole) <= 120 and gradient != "none." else what
 
 
 def escaped(text):

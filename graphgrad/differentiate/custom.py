@@ -16,6 +16,7 @@ from ..ir.build import apply, graph_elsewhere, read_here
 from ..ir.context import CONTEXT
 from ..ir.graph import GraphScope, current
 from ..ir.node import Region, Tensor
+from ..ir.typed import X
 from ..ops.base import as_tensor
 from ..ops.control import BodyGraph
 from ..ops.sources import Identity
@@ -28,7 +29,7 @@ from .site import Site
 __all__ = ["custom_gradient", "grad_pass_through"]
 
 
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[..., tuple[X, Callable[..., Any]]]) -> Callable[..., X]:
     """Decorator: f(*xs) returns (y, grad_fn), and grad_fn gives the gradient of what f built.
 
     Each call is a region of its own, whose inputs are the arguments and whose outputs are one
@@ -92,7 +93,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+def grad_pass_through(f: Callable[..., X]) -> Callable[..., X]:
     """f with the gradient of the identity: dys go back unchanged, one for each argument.
 
     Parameters: f: a function of tensors that returns as many as it takes, of their shapes and

@@ -16,7 +16,7 @@ from ..base.flags import truth
 from ..base.tree import flatten, tree_map, unflatten
 from ..ir.build import apply
 from ..ir.node import Tensor
-from ..ir.typed import MaybeNone, Total, X
+from ..ir.typed import K, MaybeNone, Nest, Total, X
 from ..ops.base import Full, ZeroTensor
 from ..ops.shape.joining import Stack
 from .forward.jvp import deriving
@@ -145,6 +145,38 @@ def _empty(y: Tensor, x: Tensor) -> Tensor:
     return apply(Full((*y.shape, *x.shape), 0, x.dtype))  # type: ignore[arg-type]
 
 
+@overload
+def hessian(
+    y: Tensor,
+    xs: Tensor,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Tensor | MaybeNone: ...
+@overload
+def hessian(
+    y: Tensor,
+    xs: list[Tensor],
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> list[list[Tensor]] | MaybeNone: ...
+@overload
+def hessian(
+    y: Tensor,
+    xs: dict[K, Tensor],
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> dict[K, dict[K, Tensor]] | MaybeNone: ...
+@overload
+def hessian(
+    y: Tensor,
+    xs: Nest,
+    unconnected: str = "none",
+    overrides: Overrides = None,
+    holomorphic: bool = False,
+) -> Any: ...
 def hessian(
     y: Tensor,
     xs: Any,

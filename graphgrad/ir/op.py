@@ -445,6 +445,6 @@ def op_types() -> dict[str, type[Op]]:
     Returns: a dict, a copy.
 
     >>> gg.op_types()["Exp"].__doc__
-    'y = e**x, dx = dy * y.'
+    'y = e**x. Gradient: dx = dy * y [DLMF 4.7(ii)].'
     """
     return dict(OP_TYPES)

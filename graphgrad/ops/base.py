@@ -32,6 +32,7 @@ from ..ir.types import (
     tensor_type,
     type_of_array,
 )
+from .documented import documented
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -199,9 +200,10 @@ def scalar(value: Any, dtype: DType) -> Tensor:
 
 
 class Cast(Op):
-    """y = x as another dtype; dx = dy cast back, where x is floating or complex.
+    """y = x as another dtype.
 
-    Of a real x made complex, dx is the real part of dy.
+    Gradient: dx = dy cast back, its real part where a real x was made complex; none through
+        integers and bools.
     """
 
     dtype: DType
@@ -239,6 +241,7 @@ class Cast(Op):
         yield cls(as_dtype("complex64")), [rng.normal(size=3) + 1j * rng.normal(size=3)]
 
 
+@documented(Cast)
 def cast(x: TensorLike, dtype: Any) -> Tensor:
     """x as another dtype; x itself where it already is that. Floats become integers by truncation.
 
@@ -249,9 +252,6 @@ def cast(x: TensorLike, dtype: Any) -> Tensor:
     Returns: same shape as x, of that dtype.
 
     Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped.
-
-    Gradient: dx = dy cast back, its real part where a real x was made complex; none through
-        integers and bools.
 
     Source: the array API standard, astype.
 
@@ -394,7 +394,7 @@ def is_zero(dy: Any) -> bool:
 
 
 class Full(Op):
-    """An array of one number. No gradient."""
+    """An array of one number. Gradient: none."""
 
     shape: tuple[int, ...]
     value: Any
@@ -421,7 +421,7 @@ class Full(Op):
 
 
 class ZerosLike(Op):
-    """Zeros of the shape and dtype of x. The gradient is zero."""
+    """Zeros of the shape and dtype of x. Gradient: none to x, of which only the shape is read."""
 
     shape_only = (0,)
     flop_free = True
@@ -447,7 +447,7 @@ class ZerosLike(Op):
 
 
 class OnesLike(ZerosLike):
-    """Ones of the shape and dtype of x. The gradient is zero."""
+    """Ones of the shape and dtype of x."""
 
     shape_only = (0,)
     to_onnx = ZerosLike.to_onnx
@@ -481,7 +481,14 @@ class Elementwise(Op, abstract=True):
 
 
 class Unary(Elementwise, abstract=True):
-    """Family: one operand."""
+    """Family: one operand.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: y, of the shape and dtype of x.
+
+    Raises: DTypeError for what is no array of numbers.
+    """
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -491,7 +498,15 @@ class Unary(Elementwise, abstract=True):
 
 
 class Binary(Elementwise, abstract=True):
-    """Family: two operands."""
+    """Family: two operands.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+    """
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -507,7 +522,7 @@ class Binary(Elementwise, abstract=True):
 
 
 class Real(Unary):
-    """The real part of a complex number: z = x + iy, dz = dx."""
+    """y = the real part of x. Gradient: dx = dy, as a complex number of complex x."""
 
     memory = Memory(view=True, alias=True)
     linear = "joint"
@@ -538,7 +553,15 @@ def real_dtype(dtype: DType) -> DType:
 
 
 class Comparison(Binary, abstract=True):
-    """Family: two operands, a bool, no gradient."""
+    """Family: two operands, a bool.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
+
+    Returns: bool, of the broadcast shape.
+
+    Gradient: none, the result is bool.
+    """
 
     differentiable = False
 

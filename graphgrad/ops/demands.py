@@ -35,7 +35,9 @@ __all__ = ["Demand"]
 class Demand(Op):
     """y = x, where a condition holds everywhere; a run raises ValueError where it does not.
 
-    Inputs: x, and the condition, bool, of any shape. dx = dy.
+    Gradient: dx = dy.
+
+    Inputs: x, and the condition, bool, of any shape.
 
     said  what holds, in words
     """

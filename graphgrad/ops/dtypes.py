@@ -12,6 +12,7 @@ from ..base.flags import truth
 from ..ir.types import as_shape
 from .base import (
     Any,
+    Cast,
     Constant,
     DType,
     DTypeError,
@@ -28,6 +29,7 @@ from .base import (
     np,
     result_dtype,
 )
+from .documented import documented
 
 __all__ = [
     "FloatInfo",
@@ -164,6 +166,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Tensor:
 # --- dtypes ------------------------------------------------------------------------------------
 
 
+@documented(Cast)
 def astype(
     x: TensorLike, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None
 ) -> Tensor:
@@ -179,8 +182,6 @@ def astype(
 
     Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped;
     DeviceError for another device.
-
-    Gradient: dx = dy cast back, where x is floating; none through integers and bools.
 
     Source: the array API standard, astype.
 

@@ -59,7 +59,10 @@ class Kinds(Elementwise, abstract=True):
 
 
 class FloatUnary(Kinds, Unary, abstract=True):
-    """Family: one operand, floating or complex."""
+    """Family: one operand, floating or complex.
+
+    Parameters: x: any shape; floating or complex, ints and bools become floats.
+    """
 
     kinds = "fc"
 
@@ -70,31 +73,58 @@ class FloatUnary(Kinds, Unary, abstract=True):
 
 
 class RealUnary(Kinds, Unary, abstract=True):
-    """Family: one operand, floating."""
+    """Family: one operand, floating.
+
+    Parameters: x: any shape; floating, ints and bools become float64.
+
+    Raises: DTypeError if x is complex.
+    """
 
     kinds = "f"
 
 
 class NumberBinary(Kinds, Binary, abstract=True):
-    """Family: two operands, real numbers."""
+    """Family: two operands, real numbers.
+
+    Parameters:
+        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    """
 
     kinds = "iuf"
 
 
 class RealBinary(Kinds, Binary, abstract=True):
-    """Family: two operands, floating."""
+    """Family: two operands, floating.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
+    """
 
     kinds = "f"
 
 
 class Ordering(Comparison, Kinds, abstract=True):
-    """Family: two operands that have an order (all but complex), a bool."""
+    """Family: two operands that have an order (all but complex), a bool.
+
+    Parameters:
+        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
+            numbers by the real part, ties by the imaginary one.
+    """
 
     kinds = "biuf"
 
 
 class Predicate(Kinds, Unary, abstract=True):
-    """Family: one operand, a bool, no gradient."""
+    """Family: one operand, a bool.
+
+    Returns: bool, of the shape of x.
+
+    Gradient: none, the result is bool.
+    """
 
     kinds = "biufc"
     differentiable = False

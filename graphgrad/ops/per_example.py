@@ -18,7 +18,7 @@ __all__ = ["PerExample"]
 class PerExample(Op):
     """ys[i] = op(xs[i]) along the first axis of the inputs that are batched; the others are shared.
 
-    The gradient is that of the op, per example (differentiate.vmap), summed for shared inputs.
+    Gradient: that of the op, per example (differentiate.vmap), summed for shared inputs.
     """
 
     op: Op

@@ -28,6 +28,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .documented import documented
 
 __all__ = ["py_function", "register_function"]
 
@@ -39,7 +40,8 @@ _functions: dict[str, Callable[..., Any]] = {}
 class PyFunction(Op, interned=False):
     """What a Python function returns for the arrays it is given, checked against promised types.
 
-    The gradient is that of `rule`, which builds graph; without one, needing it is an error.
+    Gradient: that of vjp, which builds graph; without one, a GradientError where a gradient is
+        needed.
     """
 
     fn: Callable[..., Any]
@@ -193,6 +195,7 @@ def _read_only(array: Any) -> Array:
     return view
 
 
+@documented(PyFunction)
 def py_function(
     f: Callable[..., Any],
     inputs: Sequence[TensorLike],
@@ -216,8 +219,6 @@ def py_function(
 
     Raises: ShapeError for no out_types; DTypeError for what is no (shape, dtype). A run raises
     ExecutionError where f returns something else than out_types promise.
-
-    Gradient: that of vjp; without one, a GradientError where a gradient is needed.
 
     >>> y = gg.py_function(np.sin, [[0.0, 1.0]], [((2,), "float64")])
     >>> gg.evaluate(y).round(3)

@@ -35,6 +35,7 @@ from .base import (
     np,
     tensor_type,
 )
+from .documented import documented
 
 __all__ = [
     "assign",
@@ -147,6 +148,8 @@ def variable(
 class Assign(Op):
     """The new value of a variable. The write happens when the whole run has succeeded.
 
+    Gradient: that of the value, dy; none for the others.
+
     Inputs: the variable, the value, and what else is computed in the run; output: the value.
     """
 
@@ -223,7 +226,14 @@ def check_update(variable: Tensor, new: Tensor) -> None:
 
 
 class Identity(Op):
-    """y = x, dx = dy."""
+    """y = x. Gradient: dx = dy.
+
+    Parameters: x: any shape and dtype.
+
+    Returns: same shape and dtype as x.
+
+    Raises: DTypeError for what is no array of numbers.
+    """
 
     memory = Memory(view=True)
     onnx = Onnx("Identity")
@@ -251,18 +261,13 @@ class Identity(Op):
         yield cls(), [rng.normal(size=())]
 
 
+@documented(Identity)
 def identity(x: TensorLike, name: str | None = None) -> Tensor:
     """y = x as a node of its own, which an override can be put on.
 
     Parameters:
         x: any shape and dtype.
         name: the node's name.
-
-    Returns: same shape and dtype as x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy.
 
     >>> gg.evaluate(gg.identity([1.0, 2.0]))
     array([1., 2.])
@@ -271,7 +276,7 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 class StopGradient(Identity):
-    """y = x; x is disconnected: nothing flows, the gradient is None."""
+    """y = x; x is disconnected: nothing flows. Gradient: none."""
 
     derivative = Derivative(linear_zero=False, withholds=True, relevance=None)
 
@@ -293,16 +298,9 @@ def apart(tensors: Sequence[Any]) -> list[Any]:
     return distinct
 
 
+@documented(StopGradient)
 def stop_gradient(x: TensorLike) -> Tensor:
     """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: same shape and dtype as x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: none.
 
     >>> x = gg.constant(3.0)
     >>> gg.evaluate(gg.gradients(x * gg.stop_gradient(x), x))
@@ -312,7 +310,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 
 class ZeroGradient(Identity):
-    """y = x; the gradient of x through here is zero, not None."""
+    """y = x. Gradient: dx = 0, not None."""
 
     derivative = Derivative(withholds=True, relevance=None)
 
@@ -320,16 +318,9 @@ class ZeroGradient(Identity):
         return (ZERO,)
 
 
+@documented(ZeroGradient)
 def zero_gradient(x: TensorLike) -> Tensor:
     """y = x, with a gradient of zero; unlike stop_gradient, x stays connected.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: same shape and dtype as x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = 0.
 
     >>> x = gg.constant(3.0)
     >>> gg.evaluate(gg.gradients(gg.zero_gradient(x), x))
@@ -339,7 +330,7 @@ def zero_gradient(x: TensorLike) -> Tensor:
 
 
 class UndefinedGradient(Identity):
-    """y = x; asking for the gradient through here is an error."""
+    """y = x. Gradient: undefined: asking for it is an error."""
 
     derivative = Derivative(linear_zero=False, relevance=None)
 
@@ -355,7 +346,9 @@ class UndefinedGradient(Identity):
 
 
 class RuleInput(Identity):
-    """y = x, dx = dy: a dy that was given to a rule which is not to be differentiated again.
+    """y = x.
+
+    Gradient: dx = dy: a dy that was given to a rule which is not to be differentiated again.
 
     message  what RuleOutput says, which takes its place where forward mode transposes the rule
     """
@@ -368,7 +361,9 @@ class RuleInput(Identity):
 
 
 class RuleOutput(UndefinedGradient):
-    """y = x: a dx of a rule which is not to be differentiated again; asking for it is an error.
+    """y = x: a dx of a rule which is not to be differentiated again.
+
+    Gradient: undefined: asking for it is an error.
 
     message  what the error says
     """
@@ -380,17 +375,12 @@ class RuleOutput(UndefinedGradient):
         raise GradientError(self.message)
 
 
+@documented(UndefinedGradient)
 def undefined_gradient(x: TensorLike) -> Tensor:
     """y = x; an error if a gradient is ever needed through it.
 
-    Parameters: x: any shape and dtype.
-
-    Returns: same shape and dtype as x.
-
     Raises: GradientError, with the line of this call, where a gradient has to flow through it;
     DTypeError for what is no array of numbers.
-
-    Gradient: undefined.
 
     >>> gg.evaluate(gg.undefined_gradient([1.0, 2.0]))
     array([1., 2.])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import graphgrad as gg
@@ -14,6 +16,11 @@ loss = gg.sum(w * x)
 @gg.function
 def doubled(t: gg.Tensor) -> gg.Tensor:
     return 2.0 * t
+
+
+@gg.custom_gradient
+def halved(t: gg.Tensor) -> tuple[gg.Tensor, Callable[[gg.Tensor], gg.Tensor]]:
+    return t / 2.0, lambda dy: dy / 2.0
 
 
 def step(carry: gg.Tensor, row: gg.Tensor) -> tuple[gg.Tensor, gg.Tensor]:
@@ -63,6 +70,30 @@ gg.scan(lambda s, _: (s + s, None), w, length=3)[0].no_such_thing()  # attr-defi
 gg.scan(lambda s, t: (t.no_such_thing(), s), w, x)  # attr-defined
 gg.scan(step, (w, w), x)[0].no_such_thing()  # attr-defined
 gg.scan(doubled.fn, 0.0, x)  # arg-type
+
+gg.while_loop(lambda y: y < 9.0, lambda y: 2.0 * y, 1.0).no_such_thing()  # attr-defined
+gg.while_loop(lambda y: y < 9.0, lambda y: y.no_such_thing(), 1.0)  # attr-defined
+gg.while_loop(lambda c: c[0] < 9.0, lambda c: (2.0 * c[0], w), (1.0, w))[2]  # misc
+gg.fori_loop(0, 3, lambda i, y: y + i, w).no_such_thing()  # attr-defined
+gg.fori_loop(0, 3, lambda i, y: y.no_such_thing(), w)  # attr-defined
+gg.map(lambda row: 2.0 * row, w).no_such_thing()  # attr-defined
+gg.map(lambda row: row.no_such_thing(), w)  # attr-defined
+gg.map(doubled.fn, [w, w]).no_such_thing()  # attr-defined
+gg.cond(w[0] > 0, lambda: w, lambda: -w).no_such_thing()  # attr-defined
+gg.cond(w[0] > 0, lambda: (w, w), lambda: (x, x))[2]  # misc
+gg.cond(w[0] > 0, w, lambda: -w)  # call-overload
+gg.switch(1, [gg.negative, gg.sin], w).no_such_thing()  # attr-defined
+gg.switch(1, gg.negative, w)  # arg-type
+gg.hessian(loss, w).no_such_thing()  # union-attr
+gg.hessian(loss, [w])[0][0].no_such_thing()  # union-attr
+gg.hessian(loss, 3)  # call-overload
+halved(x).no_such_thing()  # attr-defined
+gg.grad_pass_through(gg.round)(x).no_such_thing()  # attr-defined
+gg.custom_gradient(doubled.fn)  # arg-type
+gg.Session().run(w).no_such_thing()  # attr-defined
+gg.Session().run([loss, w])[0].no_such_thing()  # attr-defined
+gg.Session().run((loss, w))[2]  # misc
+gg.Session().run(3)  # call-overload
 
 doubled(1.0).no_such_thing()  # attr-defined
 doubled.build(1.0)(2.0).no_such_thing()  # attr-defined

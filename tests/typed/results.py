@@ -118,6 +118,72 @@ def loops(x: gg.Tensor, p: Params) -> gg.Tensor:
     return last + gg.sum(numbers) + total + other
 
 
+def more_loops(x: gg.Tensor, p: Params) -> gg.Tensor:
+    """The carry, whose structure stays, and the rows of a map."""
+
+    def grow(c: Params) -> Params:
+        return Params(c.w * 2.0, c.b + 1.0)
+
+    assert_type(gg.while_loop(lambda y: y < 100.0, lambda y: y * 2.0, 1.0), gg.Tensor)
+    assert_type(gg.while_loop(lambda c: gg.sum(c.w) < 9.0, grow, p, max_trips=3), Params)
+    assert_type(gg.fori_loop(0, 3, lambda i, y: y * 2.0 + i, x), gg.Tensor)
+    assert_type(gg.fori_loop(0, gg.constant(3), lambda _, c: grow(c), p), Params)
+    i, doubled = gg.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, 2.0 * c[1]), (0, x))
+    i, doubled = gg.fori_loop(0, 3, lambda n, c: (c[0] + n, c[1]), (i, doubled))
+    assert_type(gg.map(lambda row: gg.sum(row), x), gg.Tensor)
+    assert_type(gg.map(lambda row: (row, 2.0 * row), np.ones((2, 3)))[1], gg.Tensor)
+    assert_type(gg.map(grow, Params(x, x)), Params)
+    y: gg.Tensor = gg.map(lambda row: row["x"] + row["y"], {"x": x, "y": x})
+    other: gg.Tensor = doubled + i
+    return y + other
+
+
+def branches(x: gg.Tensor, p: Params, shrink: bool) -> gg.Tensor:
+    """What the branches return, of which a number becomes a tensor."""
+    assert_type(gg.cond(x[0] > 0, lambda: x * x, lambda: -x), gg.Tensor)
+    assert_type(gg.cond(x[0] > 0, lambda: x[0], lambda: 0.0), gg.Tensor)
+    assert_type(gg.cond(shrink, lambda: (x, -x), lambda: (-x, x)), tuple[gg.Tensor, gg.Tensor])
+    assert_type(gg.cond(x[0] > 0, lambda: p, lambda: Params(-p.w, p.b)), Params)
+    assert_type(gg.switch(1, [gg.negative, gg.square, gg.sin], x), gg.Tensor)
+    assert_type(gg.switch(gg.constant(1), [lambda: [x], lambda: [-x]]), list[gg.Tensor])
+    y: gg.Tensor = gg.switch(0, [lambda: x, lambda: -x])
+    return y
+
+
+def derivatives(p: Params, x: gg.Tensor) -> gg.Tensor:
+    """Second derivatives: the structure in each place of the structure; rules of one's own."""
+    loss = loss_of(p, x * p.w * p.b)
+    assert_type(gg.hessian(loss, p.w), gg.Tensor | MaybeNone)
+    assert_type(gg.hessian(loss, [p.w, p.b]), list[list[gg.Tensor]] | MaybeNone)
+    assert_type(gg.hessian(loss, {"w": p.w}), dict[str, dict[str, gg.Tensor]] | MaybeNone)
+    first: gg.Tensor = gg.hessian(loss, p)[0][1]
+
+    @gg.custom_gradient
+    def stable(t: gg.Tensor) -> tuple[gg.Tensor, Callable[[gg.Tensor], gg.Tensor]]:
+        e = gg.exp(t)
+        return gg.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+
+    assert_type(stable(x), gg.Tensor)
+    assert_type(stable(1.0), gg.Tensor)
+    assert_type(gg.grad_pass_through(gg.round)(x), gg.Tensor)
+    return stable(x) + first
+
+
+def fetched(x: gg.Tensor, session: gg.Session) -> tuple[float, Array]:
+    """Arrays in the structure of what is fetched, by tensor or name; nothing of a node."""
+    feeds, name = {x: np.ones(3)}, x.name
+    assert_type(session.run(x), Array)
+    assert_type(session.run(name, feed_dict=feeds), Array)
+    assert_type(session.run([x, x], feeds), list[Array])
+    assert_type(session.run([name, name]), list[Array])
+    assert_type(session.run({"x": x}), dict[str, Array])
+    assert_type(session.run((x, name)), tuple[Array, Array])
+    session.run(x.node)
+    _, number = session.run([x.node, gg.sum(x)], feeds)
+    params: Params = session.run(Params(x, x))
+    return float(number), np.asarray(params.w)
+
+
 def functions(arrays: dict[str, Array]) -> float:
     """Functions of arrays, from functions of tensors."""
 

@@ -136,7 +136,8 @@ def _fits(given: Shape, shape: Shape, expected: TensorType) -> None:
 class SetAt(Updating):
     """y = x with updates at the key; of what is named twice the last counts.
 
-    dx = dy, zero at the key; dupdates = dy[key], zero for updates that were not the last.
+    Gradient: dx = dy, zero at the key; dupdates = dy[key], zero for updates that were not the
+        last.
     """
 
     linear = (0, 1)
@@ -172,7 +173,7 @@ class SetAt(Updating):
 
 
 class LastAt(Op):
-    """Whether an element of x[key] is the last of those that name its place. No gradient.
+    """Whether an element of x[key] is the last of those that name its place. Gradient: none.
 
     Inputs: x, read for its shape, and the index arrays of the key.
     """
@@ -221,8 +222,8 @@ class LastAt(Op):
 class MultiplyAt(Updating):
     """y = x multiplied by updates at the key; what is named twice is multiplied twice.
 
-    dx = dy multiplied the same way; dupdates = dy x times the other updates of the place. A place
-    with two updates of zero has a right second derivative, and none after that.
+    Gradient: dx = dy multiplied the same way; dupdates = dy x times the other updates of the
+        place. A place with two updates of zero has a right second derivative, and none after that.
     """
 
     linear = (0,)
@@ -266,7 +267,9 @@ class MultiplyAt(Updating):
 
 
 class MaximumAt(Updating):
-    """y = the greatest of x and the updates of each place; dy in equal shares to all that tie.
+    """y = the greatest of x and the updates of each place.
+
+    Gradient: dy in equal shares to all that tie.
 
     NaN counts as the greatest.
     """
@@ -306,7 +309,10 @@ class MaximumAt(Updating):
 
 
 class MinimumAt(MaximumAt):
-    """y = the least of x and the updates of each place; dy in equal shares to all that tie."""
+    """y = the least of x and the updates of each place.
+
+    Gradient: dy in equal shares to all that tie.
+    """
 
     index_inputs = Updating.index_inputs
 

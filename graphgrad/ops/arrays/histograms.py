@@ -39,6 +39,7 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import equal, greater_equal, less, less_equal, logical_and, where
 from ..reduce.reductions import max, min, sum
@@ -58,8 +59,10 @@ INT64 = as_dtype("int64")
 class BinCount(Op):
     """How often each of 0 ... length - 1 is in a vector, or the sums of its weights.
 
+    Gradient: dweights = dy[x], 0 where x does not count.
+
     Numbers from length on do not count; negative ones are an error, and where nothing is checked
-    they do not count. dweights = dy at the number, 0 where it does not count.
+    they do not count.
     """
 
     length: int
@@ -121,7 +124,7 @@ class BinCount(Op):
 class BinCountOfAll(Counted):
     """How often each number up to the largest of a vector is in it, or the sums of its weights.
 
-    dweights = dy at the number.
+    Gradient: dweights = dy[x].
     """
 
     minlength: int
@@ -163,6 +166,7 @@ def _numpy_counts(x: Any, weights: tuple[Any, ...], minlength: int) -> Any:
     return counts if x.size or not weights else counts.astype("float64")
 
 
+@documented(BinCount)
 def bincount(
     x: TensorLike,
     weights: TensorLike | None = None,
@@ -183,8 +187,6 @@ def bincount(
 
     Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
         negative constants. A run raises IndexError for negative x.
-
-    Gradient: dweights = dy[x].
 
     Source: numpy.bincount; jax.numpy.bincount for length.
 

@@ -24,6 +24,7 @@ from ..base import (
     whole,
 )
 from ..create.creation import ones_like, zeros_like
+from ..documented import documented
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import less, not_equal, where
 from ..elementwise.remainders import floor_divide, remainder
@@ -68,6 +69,7 @@ def first_places(flags: Tensor, size: int) -> tuple[Tensor, Tensor]:
     return getitem(slots, slice(size)), there
 
 
+@documented(Nonzero)
 def nonzero(
     x: TensorLike, /, *, size: int | None = None, fill_value: Any = 0
 ) -> tuple[Tensor, ...]:
@@ -83,8 +85,6 @@ def nonzero(
 
     Raises: ShapeError if x has no axis, for a negative size, or not one fill_value for each axis;
     TypeError for a size that is no int.
-
-    Gradient: none, the result is integer.
 
     Source: the array API standard, nonzero; jax.numpy.nonzero for size and fill_value.
 

@@ -24,6 +24,7 @@ from ..base import (
     tensor_type,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..elementwise.arithmetic import subtract
 from ..elementwise.logic import equal, less, logical_and, logical_not
 from ..reduce.reductions import Flat
@@ -40,7 +41,9 @@ __all__ = ["isin", "lexsort", "searchsorted"]
 
 
 class SearchSorted(Op):
-    """How many elements of a vector in order are before each element of v. No gradient.
+    """How many elements of a vector in order are before each element of v.
+
+    Gradient: none, the result is integer.
 
     right: equal ones are before it too.
     """
@@ -98,6 +101,7 @@ def _ranks(rows: Tensor) -> Tensor:
     return apply(ArgSort(1), apply(ArgSort(1), rows))
 
 
+@documented(SearchSorted)
 def searchsorted(
     x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None
 ) -> Tensor:
@@ -113,8 +117,6 @@ def searchsorted(
 
     Raises: ShapeError if x1 or sorter is no vector, or for another side; DTypeError for complex
     numbers. Whether x1 is in order is not looked at.
-
-    Gradient: none, the result is integer.
 
     Source: the array API standard, searchsorted.
 
@@ -132,7 +134,9 @@ def searchsorted(
 class LexSort(Op):
     """The order of the columns of keys (..., K, N): by the last key, ties by the one before it.
 
-    Ties of all keys stay in order. No gradient.
+    Gradient: none, the result is integer.
+
+    Ties of all keys stay in order.
     """
 
     differentiable = False
@@ -173,6 +177,7 @@ class LexSort(Op):
         yield cls(), [rng.integers(0, 2, size=(2, 1, 4)).astype("float32")]
 
 
+@documented(LexSort)
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The places of elements in order along an axis, by several keys: the last one counts first.
 
@@ -185,8 +190,6 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 
     Raises: ShapeError for no keys, keys without axes or of different shapes, or if they have no
     such axis; DTypeError for complex numbers.
-
-    Gradient: none, the result is integer.
 
     Source: numpy.lexsort.
 

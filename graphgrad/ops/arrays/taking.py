@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..base import Tensor, TensorLike, as_dtype, as_tensor
+from ..documented import documented
 from ..reduce.reductions import size_over
-from ..shape.indexing import check_integers
+from ..shape.indexing import Gather, check_integers
 from ..shape.indexing import take as take_in_bounds
 from ..shape.reshaping import flatten, normal_axis
 from .at import indices_in_bounds
@@ -12,6 +13,7 @@ from .at import indices_in_bounds
 __all__ = ["take"]
 
 
+@documented(Gather)
 def take(
     x: TensorLike, indices: TensorLike, axis: int | None = None, mode: str = "raise"
 ) -> Tensor:
@@ -29,8 +31,6 @@ def take(
     Raises: ShapeError if x has no such axis, or for an index that is known to be out of bounds;
     DTypeError for indices that are no integers; ValueError for another mode. A run raises
     IndexError for a computed index that is out of bounds.
-
-    Gradient: dx = dy added up at the indices, zeros elsewhere.
 
     Source: numpy.take; the array API standard, take.
 

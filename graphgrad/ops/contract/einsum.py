@@ -29,6 +29,7 @@ from ..base import (
 )
 from ..batching import Batch, Outputs
 from ..create.diagonal import diagonal
+from ..documented import documented
 from ..elementwise.accumulate import EnsureLike
 from ..shape.reshaping import Squeeze, broadcast_like, expand_dims, permute_dims
 
@@ -38,10 +39,12 @@ __all__ = ["einsum"]
 class Einsum(Op):
     """z = sum of products, by Einstein's convention.
 
+    Gradient: of an operand, the einsum of dz and the others with its term as the result. What
+        only that term has was summed, so its gradient is repeated along it.
+
     equation: such as "ab,bc->ac", without spaces or ellipses, no letter twice in one term, letters
-    in order of first use (so that equal contractions are equal ops). Lengths of one letter agree or
-    are 1. The gradient of a term is the einsum of dz and the other terms; what only that term has
-    was summed, so its gradient is repeated along it.
+    in order of first use (so that equal contractions are equal ops). Lengths of one letter agree
+    or are 1.
     """
 
     equation: str
@@ -178,6 +181,7 @@ def contract(equation: str, *xs: Tensor) -> Tensor:
     return apply(Einsum(equation), *xs)
 
 
+@documented(Einsum)
 def einsum(subscripts: Any, /, *operands: Any, optimize: Any = None) -> Tensor:
     """Sums of products by Einstein's convention, as np.einsum: "ij,jk->ik", "...i,i", "ii->i".
 
@@ -196,8 +200,6 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = None) -> Tensor:
     Returns: the axes of the result's term, the promoted dtype.
 
     Raises: ShapeError for subscripts that do not fit; ValueError for another optimize.
-
-    Gradient: of an operand, the einsum of dz and the others with its term as the result.
 
     Source: numpy.einsum.
 

@@ -31,6 +31,7 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..elementwise.accumulate import EnsureLike
 from ..elementwise.arithmetic import multiply
 from ..elementwise.complex_parts import conj
@@ -55,13 +56,15 @@ __all__ = [
 
 
 class MatMul(Op):
-    """z = x @ y over the last two axes, either transposed first; the axes before broadcast.
+    """z = x1 @ x2 over the last two axes, either transposed first; the axes before broadcast.
 
-    x: (..., M, K)    y: (..., K, N)    z: (..., M, N), all of one dtype. ShapeError unless the
-    inner lengths can be equal. dx = dz @ y.T, dy = x.T @ dz, each as one MatMul of the flags that
-    need no transposed copy [Giles 2008, "An extended collection of matrix derivative results",
-    sec. 2.2.2]. Where one operand is a matrix and the other a stack, the sum over the stack is part
-    of the product.
+    Gradient: dx1 = dz @ x2.T, dx2 = x1.T @ dz [Giles 2008, "An extended collection of matrix
+        derivative results", sec. 2.2.2].
+
+    x1: (..., M, K)    x2: (..., K, N)    z: (..., M, N), all of one dtype. ShapeError unless the
+    inner lengths can be equal. Each gradient is one MatMul of the flags that need no transposed
+    copy; where one operand is a matrix and the other a stack, the sum over the stack is part of
+    the product.
     """
 
     transpose_a: bool = False
@@ -161,6 +164,7 @@ def _turned(to: Any, x: Any) -> Any:
     return to.Transpose(x, perm=axes)
 
 
+@documented(MatMul)
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Matrix product: z = x1 @ x2, over the last two axes; the axes before broadcast.
 
@@ -171,9 +175,6 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns: z, (..., M, N), dtypes promoted as NumPy 2 does.
 
     Raises: ShapeError for 0-d operands, and for inner lengths that differ.
-
-    Gradient: dx1 = dz @ x2.T, dx2 = x1.T @ dz [Giles 2008, "An extended collection of matrix
-        derivative results", sec. 2.2.2].
 
     Source: numpy.matmul.
 

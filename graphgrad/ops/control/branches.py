@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, overload
 
 from ...base.errors import ShapeError
 from ...base.lazy import LazyMethod
@@ -15,6 +15,7 @@ from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted
 from ...ir.graph import current
 from ...ir.program import Program
+from ...ir.typed import Leaf, X
 from ..base import (
     Any,
     Derivative,
@@ -29,11 +30,14 @@ from ..base import (
     kind_of,
     tensor_type,
 )
+from ..documented import documented
 from .bodies import BodyGraph, as_outputs, check_takes, constants_of, run, traced
 
 
 class Cond(Op, interned=False):
     """The outputs of one of two programs, chosen by a bool.
+
+    Gradient: that of the branch that is taken.
 
     Inputs: the bool, then what the bodies read; `reads` says which inputs each body takes.
     """
@@ -94,6 +98,11 @@ class Cond(Op, interned=False):
         return f"Cond(then {len(then.nodes)} nodes, else {len(other.nodes)} nodes)"
 
 
+@overload
+def cond(pred: Any, then: Callable[[], X], otherwise: Callable[[], X]) -> X: ...
+@overload
+def cond(pred: Any, then: Callable[[], Leaf], otherwise: Callable[[], Leaf]) -> Tensor: ...
+@documented(Cond)
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """then() or otherwise(), whichever pred says; only that one is computed.
 
@@ -110,8 +119,6 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
     StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
     function.
-
-    Gradient: that of the branch that is taken.
 
     >>> x = gg.constant(-2.0)
     >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...base.errors import DTypeError, ShapeError
+from ...ir.typed import X
 from ..base import as_tensor, kind_of
 from ..elementwise.logic import less
 from .branches import chosen
@@ -13,7 +14,7 @@ from .branches import chosen
 __all__ = ["switch"]
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., X]], *operands: Any) -> X:
     """branches[index](*operands): only that one is computed.
 
     An index below 0 chooses the first branch, one beyond the last the last.
@@ -70,4 +71,5 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             lambda: among(middle, end),
         )
 
-    return among(0, last + 1)
+    y: X = among(0, last + 1)
+    return y

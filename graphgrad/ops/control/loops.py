@@ -16,6 +16,7 @@ from ...ir.program import Program
 from ...ir.typed import Leaf, Nest, X, Y
 from ...ir.types import TensorType, compatible, tensor_type
 from ..base import as_tensor, kind_of, whole
+from ..documented import documented
 from ..elementwise.accumulate import EnsureLike
 from ..elementwise.logic import less
 from ..shape.joining import concat, stack
@@ -31,7 +32,7 @@ from .bodies import (
     traced,
 )
 from .conditional_loops import While
-from .row_loops import looped
+from .row_loops import Scan, looped
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -145,6 +146,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[X, Y]: ...
+@documented(Scan)
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -173,9 +175,6 @@ def scan(
     that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
     placeholder, variable or assign() in the body; TypeError for an f that returns no pair, a
     length or unroll that is no int, or a reverse that is no bool.
-
-    Gradient: that of the runs one after the other, as a scan the other way round that computes
-    each run again from what it took [Griewank and Walther 2008, "Evaluating Derivatives", 12.2].
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.scan].
 
@@ -250,6 +249,10 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int |
     return None if length is None else int(length)
 
 
+@overload
+def map(f: Callable[[Tensor], X], xs: Leaf) -> X: ...
+@overload
+def map(f: Callable[[Any], X], xs: Nest) -> X: ...
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """f of each row of xs, stacked: a loop in the graph, in which no run takes from another.
 
@@ -283,6 +286,10 @@ def _made(output: Any) -> Any:
     return output
 
 
+@overload
+def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Tensor], Leaf], init: Leaf) -> Tensor: ...
+@overload
+def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Any], X], init: Nest) -> X: ...
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
     """carry = f(i, carry) for i = lo, lo + 1, ... hi - 1: the last carry, or init if lo >= hi.
 
@@ -323,6 +330,21 @@ def _bound(name: str, bound: Any) -> Tensor:
     return as_tensor(tensor, "int64")
 
 
+@overload
+def while_loop(
+    test: Callable[[Tensor], Any],
+    body: Callable[[Tensor], Leaf],
+    init: Leaf,
+    max_trips: int | None = None,
+) -> Tensor: ...
+@overload
+def while_loop(
+    test: Callable[[Any], Any],
+    body: Callable[[Any], X],
+    init: Nest,
+    max_trips: int | None = None,
+) -> X: ...
+@documented(While)
 def while_loop(
     test: Callable[[Any], Any],
     body: Callable[[Any], Any],
@@ -347,8 +369,6 @@ def while_loop(
     a test with axes, no carry, or a carry that changes structure or shape; StateError for a
     placeholder, variable or assign() in the loop; ExecutionError, when run, if the test is still
     true after max_trips runs.
-
-    Gradient: that of the runs one after the other, from the last to the first.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.while_loop].
 

@@ -34,6 +34,7 @@ from ..base import (
     type_of,
     whole,
 )
+from ..documented import documented
 from ..dtypes import check_device
 from ..elementwise.logic import GREATER_EQUAL, LESS_EQUAL, WHERE
 from ..elementwise.rounding import floor
@@ -235,6 +236,7 @@ def full_like(
     return broadcast_like(full((), fill_value, dtype=fill_dtype), stop_gradient(x))
 
 
+@documented(ZerosLike)
 def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros in the shape of x, and in its dtype unless another is given.
 
@@ -247,8 +249,6 @@ def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Te
 
     Raises: DTypeError for what is no array of numbers; DeviceError for another device.
 
-    Gradient: none to x, of which only the shape is read.
-
     Source: the array API standard, zeros_like.
 
     >>> gg.evaluate(gg.zeros_like([1, 2]))
@@ -258,6 +258,7 @@ def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Te
     return _of_shape(ZerosLike(), 0, x, dtype)
 
 
+@documented(OnesLike)
 def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones in the shape of x, and in its dtype unless another is given.
 
@@ -269,8 +270,6 @@ def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Ten
     Returns: same shape as x.
 
     Raises: DTypeError for what is no array of numbers; DeviceError for another device.
-
-    Gradient: none to x, of which only the shape is read.
 
     Source: the array API standard, ones_like.
 
@@ -390,7 +389,7 @@ def _rank(x: Any) -> int:
 
 
 class Eye(Op):
-    """Ones on a diagonal, k above the main one, zeros elsewhere. No gradient."""
+    """Ones on a diagonal, k above the main one, zeros elsewhere. Gradient: none."""
 
     rows: int
     columns: int
@@ -447,7 +446,10 @@ def eye(
 
 
 class Tril(Op):
-    """The lower triangles of matrices (..., M, N), up to k above the diagonal; dx = that of dy."""
+    """The lower triangles of matrices (..., M, N), up to k above the diagonal.
+
+    Gradient: dx = tril(dy, k).
+    """
 
     k: int = 0
     linear = "joint"
@@ -486,7 +488,10 @@ class Tril(Op):
 
 
 class Triu(Tril):
-    """The upper triangles of matrices (..., M, N), from k above the diagonal; dx = that of dy."""
+    """The upper triangles of matrices (..., M, N), from k above the diagonal.
+
+    Gradient: dx = triu(dy, k).
+    """
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.triu(x, self.k)
@@ -503,6 +508,7 @@ class Triu(Tril):
         return make(WHERE, make(GREATER_EQUAL, columns, rows), x, make.zero(x))
 
 
+@documented(Tril)
 def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """The lower triangles of matrices; zeros elsewhere.
 
@@ -514,8 +520,6 @@ def tril(x: TensorLike, /, k: int = 0) -> Tensor:
 
     Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
 
-    Gradient: dx = tril(dy, k).
-
     Source: the array API standard, tril.
 
     >>> gg.evaluate(gg.tril(np.ones((2, 2))))
@@ -525,6 +529,7 @@ def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     return apply(Tril(whole("k", k)), as_tensor(x))
 
 
+@documented(Triu)
 def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """The upper triangles of matrices; zeros elsewhere.
 
@@ -535,8 +540,6 @@ def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     Returns: same shape and dtype as x.
 
     Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
-
-    Gradient: dx = triu(dy, k).
 
     Source: the array API standard, triu.
 
@@ -550,7 +553,7 @@ def triu(x: TensorLike, /, k: int = 0) -> Tensor:
 class Diag(Op):
     """Vectors (..., N) on the diagonals, k above the main one, of square matrices of zeros.
 
-    dx = the diagonals of dy.
+    Gradient: dx = diag(dy, k) of a vector; of a matrix, dy on that diagonal.
     """
 
     k: int = 0
@@ -593,6 +596,7 @@ class Diag(Op):
         yield cls(-2), [rng.normal(size=(2,)).astype("float32")]
 
 
+@documented(Diag)
 def diag(x: TensorLike, k: int = 0) -> Tensor:
     """The diagonal of a matrix; or the matrix with that diagonal.
 
@@ -603,8 +607,6 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
     Returns: a vector of a matrix; of a vector a square matrix with N + abs(k) rows. Dtype of x.
 
     Raises: ShapeError for other ranks; TypeError if k is no int.
-
-    Gradient: dx = diag(dy, k) of a vector; of a matrix, dy on that diagonal.
 
     Source: numpy.diag.
 

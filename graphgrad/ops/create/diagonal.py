@@ -24,6 +24,7 @@ from ..base import (
     tensor_type,
     whole,
 )
+from ..documented import documented
 from ..elementwise.logic import EQUAL, WHERE
 from ..making import Making
 from ..onnx_places import AT, places_of
@@ -37,7 +38,7 @@ __all__ = ["diagonal", "trace"]
 class Diagonal(Op):
     """y[..., i] = x at (i, i + offset) of two axes, which go; y's last axis is the diagonal.
 
-    dx = dy put back on the diagonal, zero beside it.
+    Gradient: dx = dy on the diagonal, zeros elsewhere.
     """
 
     offset: int
@@ -84,7 +85,10 @@ class Diagonal(Op):
 
 
 class DiagonalGrad(Op):
-    """dy on the diagonal of zeros of the shape of the second input; the adjoint of Diagonal."""
+    """dy on the diagonal of zeros of the shape of the second input; the adjoint of Diagonal.
+
+    Gradient: that of dy is its diagonal, for the second input zero.
+    """
 
     offset: int
     axis1: int
@@ -142,6 +146,7 @@ def numbered(make: Making, x: Tensor, offset: int) -> tuple[Tensor, Tensor]:
     return rows, make(Constant(np.arange(m, dtype=dtype)))
 
 
+@documented(Diagonal)
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The elements (i, i + offset) of two axes, as the last axis of the result.
 
@@ -153,8 +158,6 @@ def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     Returns: x without the two axes and with one for the diagonal, last; dtype of x.
 
     Raises: ShapeError if x has no such axes, or they are the same.
-
-    Gradient: dx = dy on the diagonal, zeros elsewhere.
 
     Source: numpy.diagonal.
 

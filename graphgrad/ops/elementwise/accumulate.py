@@ -31,7 +31,7 @@ __all__ = ["AddN", "EnsureLike"]
 
 
 class AddN(Op):
-    """y = x0 + x1 + ... of equal types, added from left to right; every dx = dy."""
+    """y = x0 + x1 + ... of equal types, added from left to right. Gradient: every dx = dy."""
 
     elementwise = True
     onnx = Onnx("Sum")
@@ -77,7 +77,7 @@ class AddN(Op):
 
 
 class EnsureLike(Op):
-    """y = x, checked when run to have the shape of the second input. dx = dy.
+    """y = x, checked when run to have the shape of the second input. Gradient: dx = dy.
 
     message  what the error says
     """

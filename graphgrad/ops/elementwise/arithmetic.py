@@ -26,6 +26,7 @@ from ..base import (
     promoted,
     wants,
 )
+from ..documented import documented
 
 __all__ = ["add", "divide", "multiply", "negative", "positive", "subtract", "true_divide"]
 
@@ -42,7 +43,10 @@ class Arithmetic(Binary, abstract=True):
 
 
 class Add(Arithmetic):
-    """z = x + y, dx = dz, dy = dz."""
+    """z = x + y.
+
+    Gradient: dx = dz, dy = dz, each summed over the axes along which its operand was broadcast.
+    """
 
     onnx = Onnx("Add")
     linear = "joint"
@@ -59,7 +63,7 @@ class Add(Arithmetic):
 
 
 class Subtract(Arithmetic):
-    """z = x - y, dx = dz, dy = -dz."""
+    """z = x - y. Gradient: dx = dz, dy = -dz."""
 
     onnx = Onnx("Sub")
     linear = "joint"
@@ -76,7 +80,7 @@ class Subtract(Arithmetic):
 
 
 class Multiply(Arithmetic):
-    """z = x * y, dx = dz * y, dy = dz * x."""
+    """z = x * y. Gradient: dx = dz * y, dy = dz * x."""
 
     onnx = Onnx("Mul")
     linear = "each"
@@ -97,7 +101,7 @@ class Multiply(Arithmetic):
 
 
 class Divide(Arithmetic):
-    """z = x / y, dx = dz / y, dy = -dz * z / y."""
+    """z = x / y. Gradient: dx = dz / y, dy = -dz * z / y."""
 
     onnx = Onnx("Div")
     domain = (0.5, 2.0)
@@ -121,7 +125,7 @@ class Divide(Arithmetic):
 
 
 class Negative(Unary):
-    """y = -x, dx = -dy."""
+    """y = -x. Gradient: dx = -dy."""
 
     onnx = Onnx("Neg")
     linear = "joint"
@@ -145,17 +149,11 @@ DIVIDE = Divide()
 NEGATIVE = Negative()
 
 
+@documented(Add)
 def add(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Sum: z = x + y, element by element.
 
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
-
     Returns: z, of the broadcast shape and the promoted dtype; of bools whether either holds.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: dx = dz, dy = dz, each summed over the axes along which its operand was broadcast.
 
     >>> gg.evaluate(gg.add([1.0, 2.0], 3))
     array([4., 5.])
@@ -165,17 +163,11 @@ def add(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(ADD, *promoted(x, y))
 
 
+@documented(Subtract)
 def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Difference: z = x - y, element by element.
 
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError for two bools.
-
-    Gradient: dx = dz, dy = -dz.
 
     >>> gg.evaluate(gg.subtract([1.0, 2.0], 3))
     array([-2., -1.])
@@ -185,17 +177,11 @@ def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(SUBTRACT, *promoted(x, y))
 
 
+@documented(Multiply)
 def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Product: z = x * y, element by element.
 
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does.
-
     Returns: z, of the broadcast shape and the promoted dtype; of bools whether both hold.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: dx = dz * y, dy = dz * x.
 
     >>> gg.evaluate(gg.multiply([1.0, 2.0], 3))
     array([3., 6.])
@@ -205,17 +191,12 @@ def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(MULTIPLY, *promoted(x, y))
 
 
+@documented(Divide)
 def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Quotient: z = x / y, element by element.
 
     Parameters:
         x, y: shapes that broadcast; dtypes promoted as NumPy 2 does, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: dx = dz / y, dy = -dz * z / y.
 
     >>> gg.evaluate(gg.divide([1, 2], 4))
     array([0.25, 0.5 ])
@@ -223,16 +204,13 @@ def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(DIVIDE, *promoted(x, y, floating=True))
 
 
+@documented(Negative)
 def negative(x: TensorLike, /) -> Tensor:
     """y = -x, element by element.
 
     Parameters: x: any shape and dtype but bool.
 
-    Returns: shape and dtype of x.
-
     Raises: DTypeError if x is bool.
-
-    Gradient: dx = -dy.
 
     >>> gg.evaluate(gg.negative([1.0, -2.0]))
     array([-1.,  2.])

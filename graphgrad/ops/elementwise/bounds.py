@@ -31,6 +31,7 @@ from ..base import (
     promoted,
     wants,
 )
+from ..documented import documented
 from ..families import Kinds
 from .complex_parts import imag, real
 from .logic import (
@@ -54,7 +55,10 @@ __all__ = ["clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num"]
 
 
 class Maximum(Kinds, Binary):
-    """z = the greater of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
+    """z = the greater of x and y, NaN if one is.
+
+    Gradient: dz to the greater, half of it to each at a tie; of complex numbers all to x.
+    """
 
     kinds = "biuf"
     onnx = Onnx("Max")
@@ -72,7 +76,10 @@ class Maximum(Kinds, Binary):
 
 
 class Minimum(Kinds, Binary):
-    """z = the less of x and y, NaN if one is; dz goes to it, half of dz to each at a tie."""
+    """z = the less of x and y, NaN if one is.
+
+    Gradient: dz to the less, half of it to each at a tie; of complex numbers all to x.
+    """
 
     kinds = "biuf"
     onnx = Onnx("Min")
@@ -101,7 +108,8 @@ def _shared(dz: Tensor, more: Comparison, x: Tensor, y: Tensor) -> Gradients:
 class Clip(Kinds):
     """y = the number nearest to x between low and high (high, where low > high).
 
-    dx = dy inside the closed bounds, else 0; a bound has dy where x lies beyond it.
+    Gradient: dx = dy inside the closed bounds, else 0; dy goes to the bound beyond which x
+        lies.
     """
 
     kinds = "iuf"
@@ -142,19 +150,13 @@ MINIMUM = Minimum()
 CLIP = Clip()
 
 
+@documented(Maximum)
 def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The greater of x and y, element by element; NaN where one is NaN.
 
     Parameters:
         x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; complex numbers are compared
             by the real part, ties by the imaginary one.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of
-        numbers.
-
-    Gradient: dz to the greater, half of it to each at a tie; of complex numbers all to x.
 
     Source: numpy.maximum.
 
@@ -164,19 +166,13 @@ def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _extremum(MAXIMUM, greater_equal, x, y)
 
 
+@documented(Minimum)
 def minimum(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The less of x and y, element by element; NaN where one is NaN.
 
     Parameters:
         x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; complex numbers are compared
             by the real part, ties by the imaginary one.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of
-        numbers.
-
-    Gradient: dz to the less, half of it to each at a tie; of complex numbers all to x.
 
     Source: numpy.minimum.
 
@@ -240,6 +236,7 @@ def fmin(x: TensorLike, y: TensorLike, /) -> Tensor:
     return where(isnan(x), y, where(isnan(y), x, minimum(x, y)))
 
 
+@documented(Clip)
 def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """x held between two bounds, element by element; max where min > max.
 
@@ -250,8 +247,6 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     Returns: the broadcast shape, the promoted dtype; x itself without bounds.
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError for bools.
-
-    Gradient: dx = dy inside the closed bounds, else 0; dy goes to the bound beyond which x lies.
 
     Source: the array API standard, clip.
 

@@ -18,12 +18,13 @@ from ..base import (
     cast,
     kind_of,
 )
+from ..documented import documented
 
 __all__ = ["conj", "conjugate", "imag", "real"]
 
 
 class Imag(Real):
-    """The imaginary part of a complex number: z = x + iy, dz = -i dy."""
+    """y = the imaginary part of x. Gradient: dx = -i dy of complex x; dx = 0 of any other."""
 
     memory = Memory(view=True, alias=True)
 
@@ -35,7 +36,7 @@ class Imag(Real):
 
 
 class Conj(Real):
-    """The complex conjugate, dx = conj(dy)."""
+    """y = the complex conjugate of x. Gradient: dx = conj(dy)."""
 
     traits = Traits(involution=True)
 
@@ -54,16 +55,11 @@ IMAG = Imag()
 CONJ = Conj()
 
 
+@documented(Real)
 def real(x: TensorLike, /) -> Tensor:
     """The real part, element by element; x itself where it is not complex.
 
-    Parameters: x: any shape and dtype.
-
     Returns: shape of x; complex128 gives float64, complex64 float32.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy, as a complex number of complex x.
 
     >>> gg.evaluate(gg.real([1 + 2j]))
     array([1.])
@@ -72,16 +68,11 @@ def real(x: TensorLike, /) -> Tensor:
     return apply(REAL, x) if kind_of(x.dtype) == "c" else x
 
 
+@documented(Imag)
 def imag(x: TensorLike, /) -> Tensor:
     """The imaginary part, element by element; zeros where x is not complex.
 
-    Parameters: x: any shape and dtype.
-
     Returns: shape of x; complex128 gives float64, complex64 float32.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = -i dy of complex x; dx = 0 of any other.
 
     >>> gg.evaluate(gg.imag([1 + 2j]))
     array([2.])
@@ -90,16 +81,9 @@ def imag(x: TensorLike, /) -> Tensor:
     return apply(IMAG, x) if kind_of(x.dtype) == "c" else apply(ZerosLike(), x)
 
 
+@documented(Conj)
 def conj(x: TensorLike, /) -> Tensor:
     """The complex conjugate, element by element; x itself where it is not complex.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = conj(dy).
 
     >>> gg.evaluate(gg.conj([1 + 2j]))
     array([1.-2.j])

@@ -20,6 +20,7 @@ from ..base import (
     promoted,
     wants,
 )
+from ..documented import documented
 from ..families import FloatUnary, RealBinary, RealUnary, float_ufunc
 from .logic import equal, isinf, logical_and, where
 
@@ -42,7 +43,7 @@ LN10 = math.log(10.0)
 
 
 class Exp(FloatUnary):
-    """y = e**x, dx = dy * y."""
+    """y = e**x. Gradient: dx = dy * y [DLMF 4.7(ii)]."""
 
     onnx = Onnx("Exp")
     traits = Traits(value_range=(0.0, np.inf), guards=True)
@@ -56,7 +57,7 @@ class Exp(FloatUnary):
 
 
 class Exp2(FloatUnary):
-    """y = 2**x, dx = dy * y * ln 2."""
+    """y = 2**x. Gradient: dx = dy * y * ln 2 [DLMF 4.7(ii)]."""
 
     traits = Traits(value_range=(0.0, np.inf))
 
@@ -72,7 +73,10 @@ class Exp2(FloatUnary):
 
 
 class Expm1(FloatUnary):
-    """y = e**x - 1, accurate near 0; dx = dy * e**x, all of whose digits y + 1 lacks."""
+    """y = e**x - 1, accurate near 0.
+
+    Gradient: dx = dy * e**x [DLMF 4.7(ii)], all of whose digits y + 1 lacks.
+    """
 
     derivative = Derivative(relevance="passed")
 
@@ -88,7 +92,7 @@ class Expm1(FloatUnary):
 
 
 class Log(FloatUnary):
-    """y = ln x, dx = dy / x."""
+    """y = ln x. Gradient: dx = dy / x [DLMF 4.7(i)]."""
 
     onnx = Onnx("Log")
     domain = (0.5, 3.0)
@@ -103,7 +107,7 @@ class Log(FloatUnary):
 
 
 class Log1p(FloatUnary):
-    """y = ln(1 + x), accurate near 0; dx = dy / (1 + x)."""
+    """y = ln(1 + x), accurate near 0. Gradient: dx = dy / (1 + x) [DLMF 4.7(i)]."""
 
     domain = (-0.5, 3.0)
     derivative = Derivative(singular=0, relevance="passed")
@@ -124,7 +128,7 @@ class Log1p(FloatUnary):
 
 
 class Log2(FloatUnary):
-    """y = log2 x, dx = dy / (x ln 2)."""
+    """y = log2 x. Gradient: dx = dy / (x ln 2) [DLMF 4.7(i)]."""
 
     domain = (0.5, 3.0)
     derivative = Derivative(singular=0)
@@ -141,7 +145,7 @@ class Log2(FloatUnary):
 
 
 class Log10(FloatUnary):
-    """y = log10 x, dx = dy / (x ln 10)."""
+    """y = log10 x. Gradient: dx = dy / (x ln 10) [DLMF 4.7(i)]."""
 
     domain = (0.5, 3.0)
     derivative = Derivative(singular=0)
@@ -158,7 +162,7 @@ class Log10(FloatUnary):
 
 
 class Sqrt(FloatUnary):
-    """y = x**(1/2), dx = dy * 0.5 / y: infinite at 0."""
+    """y = x**(1/2). Gradient: dx = dy / (2 y), infinite at 0."""
 
     onnx = Onnx("Sqrt")
     domain = (0.5, 3.0)
@@ -173,7 +177,7 @@ class Sqrt(FloatUnary):
 
 
 class Cbrt(RealUnary):
-    """y = x**(1/3), of negative numbers too; dx = dy / (3 y**2): infinite at 0."""
+    """y = x**(1/3), of negative numbers too. Gradient: dx = dy / (3 y**2), infinite at 0."""
 
     domain = (0.5, 3.0)
     derivative = Derivative(singular=0, relevance="passed")
@@ -196,7 +200,10 @@ class Cbrt(RealUnary):
 
 
 class Tanh(FloatUnary):
-    """y = tanh x, dx = dy / cosh(x)**2; of complex numbers dy * (1 - tanh(x)**2)."""
+    """y = tanh x.
+
+    Gradient: dx = dy / cosh(x)**2 [DLMF 4.34]; of complex numbers dy * (1 - y**2).
+    """
 
     onnx = Onnx("Tanh")
     traits = Traits(value_range=(-1.0, 1.0))
@@ -214,7 +221,7 @@ class Tanh(FloatUnary):
 
 
 class TanhSlope(RealUnary):
-    """y = 1 / cosh(x)**2, dx = -dy * 2 y tanh x. 1 - tanh(x)**2 would lose digits."""
+    """y = 1 / cosh(x)**2; 1 - tanh(x)**2 would lose digits. Gradient: dx = -dy * 2 y tanh x."""
 
     traits = Traits(value_range=(0.0, 1.0))
 
@@ -228,7 +235,7 @@ class TanhSlope(RealUnary):
 
 
 class Sigmoid(RealUnary):
-    """y = 1 / (1 + exp(-x)) without overflow, dx = dy * y * (1 - y)."""
+    """y = 1 / (1 + exp(-x)) without overflow. Gradient: dx = dy * y * (1 - y)."""
 
     onnx = Onnx("Sigmoid")
     traits = Traits(value_range=(0.0, 1.0), guards=True)
@@ -243,7 +250,10 @@ class Sigmoid(RealUnary):
 
 
 class SigmoidSlope(RealUnary):
-    """y = sigmoid(x) sigmoid(-x), dx = -dy * y tanh(x / 2). s (1 - s) would lose digits."""
+    """y = sigmoid(x) sigmoid(-x); s (1 - s) would lose digits.
+
+    Gradient: dx = -dy * y tanh(x / 2).
+    """
 
     traits = Traits(value_range=(0.0, 0.25))
 
@@ -257,9 +267,10 @@ class SigmoidSlope(RealUnary):
 
 
 class LogAddExp(RealBinary):
-    """z = ln(e**x + e**y) without overflow; dx = dz * sigmoid(x - y), dy = dz * sigmoid(y - x).
+    """z = ln(e**x + e**y) without overflow.
 
-    Of equal infinities each takes half of the gradient.
+    Gradient: dx = dz * sigmoid(x - y), dy = dz * sigmoid(y - x); half each if infinite and
+        equal.
     """
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
@@ -294,16 +305,9 @@ SIGMOID_SLOPE = SigmoidSlope()
 LOGADDEXP = LogAddExp()
 
 
+@documented(Exp)
 def exp(x: TensorLike, /) -> Tensor:
     """Exponential: y = e**x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * y [DLMF 4.7(ii)].
 
     >>> gg.evaluate(gg.exp([0.0, 1.0])).round(4)
     array([1.    , 2.7183])
@@ -311,16 +315,9 @@ def exp(x: TensorLike, /) -> Tensor:
     return float_ufunc(EXP, x)
 
 
+@documented(Exp2)
 def exp2(x: TensorLike, /) -> Tensor:
     """Power of two: y = 2**x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * y * ln 2 [DLMF 4.7(ii)].
 
     >>> gg.evaluate(gg.exp2([0.0, 3.0]))
     array([1., 8.])
@@ -328,16 +325,9 @@ def exp2(x: TensorLike, /) -> Tensor:
     return float_ufunc(EXP2, x)
 
 
+@documented(Expm1)
 def expm1(x: TensorLike, /) -> Tensor:
     """y = e**x - 1, accurate near 0, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * e**x [DLMF 4.7(ii)].
 
     >>> gg.evaluate(gg.expm1([0.0, 1e-20]))
     array([0.e+00, 1.e-20])
@@ -345,16 +335,9 @@ def expm1(x: TensorLike, /) -> Tensor:
     return float_ufunc(EXPM1, x)
 
 
+@documented(Log)
 def log(x: TensorLike, /) -> Tensor:
     """Natural logarithm: y = ln x, element by element; -inf at 0, NaN for x < 0.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / x [DLMF 4.7(i)].
 
     >>> gg.evaluate(gg.log([1.0, 2.0])).round(4)
     array([0.    , 0.6931])
@@ -362,16 +345,9 @@ def log(x: TensorLike, /) -> Tensor:
     return float_ufunc(LOG, x)
 
 
+@documented(Log1p)
 def log1p(x: TensorLike, /) -> Tensor:
     """y = ln(1 + x), accurate near 0, element by element; -inf at -1, NaN for x < -1.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (1 + x) [DLMF 4.7(i)].
 
     >>> gg.evaluate(gg.log1p([0.0, 1e-20]))
     array([0.e+00, 1.e-20])
@@ -379,16 +355,9 @@ def log1p(x: TensorLike, /) -> Tensor:
     return float_ufunc(LOG1P, x)
 
 
+@documented(Log2)
 def log2(x: TensorLike, /) -> Tensor:
     """Logarithm to base 2: y = ln x / ln 2, element by element; -inf at 0, NaN for x < 0.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (x ln 2) [DLMF 4.7(i)].
 
     >>> gg.evaluate(gg.log2([1.0, 8.0]))
     array([0., 3.])
@@ -396,16 +365,9 @@ def log2(x: TensorLike, /) -> Tensor:
     return float_ufunc(LOG2, x)
 
 
+@documented(Log10)
 def log10(x: TensorLike, /) -> Tensor:
     """Logarithm to base 10: y = ln x / ln 10, element by element; -inf at 0, NaN for x < 0.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (x ln 10) [DLMF 4.7(i)].
 
     >>> gg.evaluate(gg.log10([1.0, 1000.0]))
     array([0., 3.])
@@ -413,16 +375,9 @@ def log10(x: TensorLike, /) -> Tensor:
     return float_ufunc(LOG10, x)
 
 
+@documented(Sqrt)
 def sqrt(x: TensorLike, /) -> Tensor:
     """Square root: y = x**(1/2), element by element; NaN for x < 0.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (2 y), infinite at 0.
 
     >>> gg.evaluate(gg.sqrt([0.0, 4.0]))
     array([0., 2.])
@@ -430,16 +385,11 @@ def sqrt(x: TensorLike, /) -> Tensor:
     return float_ufunc(SQRT, x)
 
 
+@documented(Cbrt)
 def cbrt(x: TensorLike, /) -> Tensor:
     """Cube root: y = x**(1/3), element by element, of negative numbers too.
 
     Parameters: x: any shape; floating, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy / (3 y**2), infinite at 0.
 
     >>> gg.evaluate(gg.cbrt([8.0, -27.0]))
     array([ 2., -3.])
@@ -447,17 +397,9 @@ def cbrt(x: TensorLike, /) -> Tensor:
     return float_ufunc(CBRT, x)
 
 
+@documented(LogAddExp)
 def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = ln(e**x + e**y) without overflow, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz * sigmoid(x - y), dy = dz * sigmoid(y - x); half each if infinite and equal.
 
     Source: numpy.logaddexp.
 

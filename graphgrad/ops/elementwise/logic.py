@@ -38,6 +38,7 @@ from ..base import (
     tensor_type,
     wants,
 )
+from ..documented import documented
 from ..families import Kinds, Ordering, Predicate, binary
 
 __all__ = [
@@ -171,17 +172,9 @@ def _of_one_dtype(op: Comparison, x: Tensor, y: Tensor) -> Tensor:
     return logical_or(logical_and(apply(strict, a, c), known), tie)
 
 
+@documented(Equal)
 def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x == y, element by element; NaN equals nothing.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.equal([1.0, np.nan], [1.0, np.nan]))
     array([ True, False])
@@ -189,17 +182,9 @@ def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _compared(EQUAL, x, y)
 
 
+@documented(NotEqual)
 def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x != y, element by element; NaN differs from everything.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.not_equal([1.0, np.nan], [1.0, np.nan]))
     array([False,  True])
@@ -207,18 +192,9 @@ def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _compared(NOT_EQUAL, x, y)
 
 
+@documented(Less)
 def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x < y, element by element; never where one is NaN.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
-            numbers by the real part, ties by the imaginary one.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.less([1, 2, 3], 2))
     array([ True, False, False])
@@ -226,18 +202,9 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _compared(LESS, x, y)
 
 
+@documented(LessEqual)
 def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x <= y, element by element; never where one is NaN.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
-            numbers by the real part, ties by the imaginary one.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.less_equal([1, 2, 3], 2))
     array([ True,  True, False])
@@ -245,18 +212,9 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _compared(LESS_EQUAL, x, y)
 
 
+@documented(Greater)
 def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x > y, element by element; never where one is NaN.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
-            numbers by the real part, ties by the imaginary one.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.greater([1, 2, 3], 2))
     array([False, False,  True])
@@ -264,18 +222,9 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _compared(GREATER, x, y)
 
 
+@documented(GreaterEqual)
 def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Whether x >= y, element by element; never where one is NaN.
-
-    Parameters:
-        x, y: shapes that broadcast; dtypes promoted as NumPy 2 does; integers by value, complex
-            numbers by the real part, ties by the imaginary one.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.greater_equal([1, 2, 3], 2))
     array([False,  True,  True])
@@ -287,7 +236,11 @@ def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 
 class Logical(Comparison, Kinds, abstract=True):
-    """Family: two bools, a bool, no gradient."""
+    """Family: two bools, a bool.
+
+    Parameters:
+        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
+    """
 
     kinds = "b"
 
@@ -349,17 +302,9 @@ LOGICAL_XOR = LogicalXor()
 LOGICAL_NOT = LogicalNot()
 
 
+@documented(LogicalAnd)
 def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x and y as bools, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.logical_and([True, False], [2, 2]))
     array([ True, False])
@@ -367,17 +312,9 @@ def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(LOGICAL_AND, _bool(x), _bool(y))
 
 
+@documented(LogicalOr)
 def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x or y as bools, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.logical_or([True, False], [2, 0]))
     array([ True, False])
@@ -385,17 +322,9 @@ def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(LOGICAL_OR, _bool(x), _bool(y))
 
 
+@documented(LogicalXor)
 def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     """Either x or y as bools, not both, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; a number of any dtype is true where it is not 0.
-
-    Returns: bool, of the broadcast shape.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.logical_xor([True, False], [2, 2]))
     array([False,  True])
@@ -403,16 +332,11 @@ def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(LOGICAL_XOR, _bool(x), _bool(y))
 
 
+@documented(LogicalNot)
 def logical_not(x: TensorLike, /) -> Tensor:
     """Not x as a bool, element by element.
 
     Parameters: x: any shape; a number of any dtype is true where it is not 0.
-
-    Returns: bool, of the shape of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.logical_not([True, False]))
     array([False,  True])
@@ -430,7 +354,15 @@ def _bool(x: TensorLike) -> Tensor:
 
 
 class Bitwise(Kinds, Binary, abstract=True):
-    """Family: two integers, an integer, no gradient."""
+    """Family: two integers, an integer.
+
+    Parameters:
+        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
+
+    Gradient: none, the result is not floating.
+    """
 
     kinds = "iu"
     differentiable = False
@@ -505,7 +437,7 @@ class BitwiseRightShift(Bitwise):
 
 
 class BitwiseNot(Kinds, Unary):
-    """Every bit of x turned over."""
+    """Every bit of x turned over. Gradient: none, the result is not floating."""
 
     kinds = "iu"
     differentiable = False
@@ -521,17 +453,9 @@ class BitwiseNot(Kinds, Unary):
             yield cls(), [rng.integers(-20, 20, size=shape)]
 
 
+@documented(BitwiseAnd)
 def bitwise_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x & y, bit by bit.
-
-    Parameters:
-        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_and([12, 10], 6))
     array([4, 2])
@@ -539,17 +463,9 @@ def bitwise_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _bitwise(BitwiseAnd(), LOGICAL_AND, x, y)
 
 
+@documented(BitwiseOr)
 def bitwise_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x | y, bit by bit.
-
-    Parameters:
-        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_or([12, 10], 6))
     array([14, 14])
@@ -557,17 +473,9 @@ def bitwise_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _bitwise(BitwiseOr(), LOGICAL_OR, x, y)
 
 
+@documented(BitwiseXor)
 def bitwise_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x ^ y, bit by bit.
-
-    Parameters:
-        x, y: shapes that broadcast; integers, dtypes promoted, or bools.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for floating and complex operands.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_xor([12, 10], 6))
     array([10, 12])
@@ -575,18 +483,15 @@ def bitwise_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _bitwise(BitwiseXor(), LOGICAL_XOR, x, y)
 
 
+@documented(BitwiseLeftShift)
 def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x << y: the bits of x, y places up.
 
     Parameters:
         x, y: shapes that broadcast; integers, dtypes promoted.
 
-    Returns: z, of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError unless the promoted dtype is an
         integer's.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_left_shift([1, 3], 2))
     array([ 4, 12])
@@ -594,18 +499,15 @@ def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     return binary(BitwiseLeftShift(), x, y)
 
 
+@documented(BitwiseRightShift)
 def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     """x >> y: the bits of x, y places down; the sign stays.
 
     Parameters:
         x, y: shapes that broadcast; integers, dtypes promoted.
 
-    Returns: z, of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError unless the promoted dtype is an
         integer's.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_right_shift([12, -12], 2))
     array([ 3, -3])
@@ -613,16 +515,13 @@ def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     return binary(BitwiseRightShift(), x, y)
 
 
+@documented(BitwiseNot)
 def bitwise_invert(x: TensorLike, /) -> Tensor:
     """~x: every bit of x turned over.
 
     Parameters: x: any shape; integers or bools.
 
-    Returns: shape and dtype of x.
-
     Raises: DTypeError for floating and complex x.
-
-    Gradient: none, the result is not floating.
 
     >>> gg.evaluate(gg.bitwise_invert([0, 5]))
     array([-1, -6])
@@ -688,16 +587,9 @@ class SignBit(Predicate):
         return to.Or(to.Less(x, 0.0), to.Less(to.Reciprocal(x), 0.0))
 
 
+@documented(IsNan)
 def isnan(x: TensorLike, /) -> Tensor:
     """Whether each element is NaN.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: bool, of the shape of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.isnan([1.0, np.nan, np.inf]))
     array([False,  True, False])
@@ -705,16 +597,9 @@ def isnan(x: TensorLike, /) -> Tensor:
     return apply(IsNan(), as_tensor(x))
 
 
+@documented(IsInf)
 def isinf(x: TensorLike, /) -> Tensor:
     """Whether each element is infinite, of either sign.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: bool, of the shape of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.isinf([1.0, np.nan, -np.inf]))
     array([False, False,  True])
@@ -722,16 +607,9 @@ def isinf(x: TensorLike, /) -> Tensor:
     return apply(IsInf(), as_tensor(x))
 
 
+@documented(IsFinite)
 def isfinite(x: TensorLike, /) -> Tensor:
     """Whether each element is neither infinite nor NaN.
-
-    Parameters: x: any shape and dtype.
-
-    Returns: bool, of the shape of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.isfinite([1.0, np.nan, np.inf]))
     array([ True, False, False])
@@ -739,16 +617,13 @@ def isfinite(x: TensorLike, /) -> Tensor:
     return apply(IsFinite(), as_tensor(x))
 
 
+@documented(SignBit)
 def signbit(x: TensorLike, /) -> Tensor:
     """Whether the sign of each element is minus, of -0.0 too.
 
     Parameters: x: any shape; bool, integer or floating.
 
-    Returns: bool, of the shape of x.
-
     Raises: DTypeError if x is complex.
-
-    Gradient: none, the result is bool.
 
     >>> gg.evaluate(gg.signbit([0.0, -0.0, -1.0]))
     array([False,  True,  True])
@@ -761,7 +636,9 @@ def signbit(x: TensorLike, /) -> Tensor:
 
 
 class Where(Op):
-    """z = x where the condition holds, else y; dx = dz where it holds, else 0; dy the other way.
+    """z = x where the condition holds, else y.
+
+    Gradient: dx = dz where the condition holds, else 0; dy the other way.
 
     The condition is bool and has no gradient; x and y have one dtype; all three broadcast.
     """
@@ -807,6 +684,7 @@ class Where(Op):
 WHERE = Where()
 
 
+@documented(Where)
 def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
     """z = x where the condition holds, else y, element by element.
 
@@ -821,8 +699,6 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
 
     Raises: SymbolicError without x and y; ShapeError if the shapes do not broadcast; DTypeError for
         what is no array of numbers.
-
-    Gradient: dx = dz where the condition holds, else 0; dy the other way.
 
     Source: numpy.where.
 

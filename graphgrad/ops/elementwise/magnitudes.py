@@ -28,6 +28,7 @@ from ..base import (
     real_dtype,
     wants,
 )
+from ..documented import documented
 from ..families import Kinds, RealBinary, float_ufunc
 from .complex_parts import CONJ, IMAG
 from .logic import equal, greater, isnan, where
@@ -36,7 +37,10 @@ __all__ = ["abs", "absolute", "copysign", "fabs", "heaviside", "hypot", "sign"]
 
 
 class Abs(Unary):
-    """y = |x|, dx = dy * sign(x), of complex x dy * conj(sign(x)): 0 at 0.
+    """y = |x|.
+
+    Gradient: dx = dy * sign(x), of complex x dy * conj(sign(x)); 0 at 0, the subgradient of
+        least norm.
 
     The modulus of a complex number is floating.
     """
@@ -64,9 +68,9 @@ class Abs(Unary):
 
 
 class Sign(Kinds, Unary):
-    """y = -1, 0 or 1 as x is: a step, the gradient is zero.
+    """y = -1, 0 or 1 as x is; of a complex number x / |x|.
 
-    Of a complex number y = x / |x|, dx = i conj(y) im(dy * y) / |x|: 0 at 0.
+    Gradient: dx = 0, y is a step; of complex x it is i conj(y) im(dy * y) / |x|, and 0 at 0.
     """
 
     onnx = Onnx("Sign")
@@ -91,7 +95,10 @@ class Sign(Kinds, Unary):
 
 
 class CopySign(RealBinary):
-    """z = |x| with the sign of y; dx = dz * sign(x) * (the sign of y), 0 at 0; dy = 0."""
+    """z = |x| with the sign of y.
+
+    Gradient: dx = dz * sign(x) * (the sign of y), 0 at x = 0; dy = 0.
+    """
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.copysign(x, y)
@@ -109,7 +116,10 @@ class CopySign(RealBinary):
 
 
 class Hypot(RealBinary):
-    """z = sqrt(x**2 + y**2) without overflow; dx = dz * x / z, dy = dz * y / z, 0 at the origin."""
+    """z = sqrt(x**2 + y**2) without overflow.
+
+    Gradient: dx = dz * x / z, dy = dz * y / z; 0 at the origin, the subgradient of least norm.
+    """
 
     domain = (0.5, 2.0)
     traits = Traits(value_range=(0.0, np.inf))
@@ -133,7 +143,9 @@ class Hypot(RealBinary):
 
 
 class DirectionCosine(RealBinary):
-    """c = x / r with r = hypot(x, y), and with s = y / r: dx = dc * s**2 / r, dy = -dc * c * s / r.
+    """c = x / r with r = hypot(x, y), and with s = y / r.
+
+    Gradient: dx = dc * s**2 / r, dy = -dc * c * s / r.
 
     0 at the origin. The derivative of the quotient itself would be a difference of large numbers.
     """
@@ -160,17 +172,11 @@ HYPOT = Hypot()
 COSINE = DirectionCosine()
 
 
+@documented(Abs)
 def abs(x: TensorLike, /) -> Tensor:
     """y = |x|, element by element.
 
-    Parameters: x: any shape and dtype.
-
     Returns: shape and dtype of x; of complex numbers the modulus, floating.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * sign(x), of complex x dy * conj(sign(x)); 0 at 0, the subgradient of least
-        norm.
 
     >>> x = gg.constant([-2.0, 0.0, 3.0])
     >>> gg.evaluate(gg.gradients([gg.abs(x)], [x]))
@@ -179,6 +185,7 @@ def abs(x: TensorLike, /) -> Tensor:
     return apply(ABS, as_tensor(x))
 
 
+@documented(Abs)
 def fabs(x: TensorLike, /) -> Tensor:
     """y = |x|, element by element, always floating.
 
@@ -186,16 +193,13 @@ def fabs(x: TensorLike, /) -> Tensor:
 
     Returns: shape and dtype of x; of complex numbers the modulus, floating.
 
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * sign(x), 0 at 0.
-
     >>> gg.evaluate(gg.fabs([-2, 0, 3]))
     array([2., 0., 3.])
     """
     return float_ufunc(ABS, x)
 
 
+@documented(Sign)
 def sign(x: TensorLike, /) -> Tensor:
     """y = -1, 0 or 1 as x is negative, zero or positive, element by element; NaN of NaN.
 
@@ -205,25 +209,15 @@ def sign(x: TensorLike, /) -> Tensor:
 
     Raises: DTypeError if x is bool.
 
-    Gradient: dx = 0, y is a step; of complex x it is i conj(y) im(dy * y) / |x|, and 0 at 0.
-
     >>> gg.evaluate(gg.sign([-2.0, 0.0, 3.0]))
     array([-1.,  0.,  1.])
     """
     return apply(SIGN, as_tensor(x))
 
 
+@documented(CopySign)
 def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = |x| with the sign of y, that of -0.0 too, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz * sign(x) * (the sign of y), 0 at x = 0; dy = 0.
 
     Source: numpy.copysign.
 
@@ -233,17 +227,9 @@ def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
     return float_ufunc(COPYSIGN, x, y)
 
 
+@documented(Hypot)
 def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = sqrt(x**2 + y**2) without overflow, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz * x / z, dy = dz * y / z; 0 at the origin, the subgradient of least norm.
 
     Source: numpy.hypot.
 

@@ -32,6 +32,7 @@ from ..base import (
     promoted,
     tensor_type,
 )
+from ..documented import documented
 from ..families import Kinds, RealUnary, binary, float_ufunc
 from .exponential import LN2
 from .logic import IsFinite, isinf, where
@@ -45,9 +46,9 @@ __all__ = ["bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "spacing"]
 
 
 class Ldexp(Op):
-    """z = x * 2**n, without a detour over 2**n; dx = dz * 2**n.
+    """z = x1 * 2**x2, without a detour over 2**x2. Gradient: dx1 = dz * 2**x2.
 
-    x is floating, n integer; they broadcast.
+    x1 is floating, x2 integer; they broadcast.
     """
 
     elementwise = True
@@ -84,6 +85,7 @@ class Ldexp(Op):
 LDEXP = Ldexp()
 
 
+@documented(Ldexp)
 def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """z = x1 * 2**x2, right where 2**x2 alone would overflow.
 
@@ -95,8 +97,6 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError for an x1 that is complex and an
         x2 that is not integer.
-
-    Gradient: dx1 = dz * 2**x2.
 
     Source: numpy.ldexp.
 
@@ -177,7 +177,7 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
 
 
 class Spacing(RealUnary):
-    """y = the distance to the next number away from 0, with the sign of x. The gradient is zero."""
+    """y = the distance to the next number away from 0, with the sign of x. Gradient: zero."""
 
     traits = Traits(stepwise=True, of_format=True)
 
@@ -197,17 +197,12 @@ class Spacing(RealUnary):
         return (ZERO,)
 
 
+@documented(Spacing)
 def spacing(x: TensorLike, /) -> Tensor:
     """The distance to the next number away from 0, with the sign of x.
 
     Parameters:
         x: any shape; floating, ints and bools become floats.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: zero.
 
     Source: numpy.spacing.
 
@@ -232,7 +227,7 @@ def _divisor(xp: Any, x: Any, y: Any) -> Any:
 
 
 class Gcd(Kinds, Binary):
-    """The greatest common divisor. No gradient."""
+    """The greatest common divisor. Gradient: none, the result is integer."""
 
     kinds = "iu"
     differentiable = False
@@ -251,7 +246,7 @@ class Gcd(Kinds, Binary):
 
 
 class Lcm(Gcd):
-    """The lowest common multiple. No gradient."""
+    """The lowest common multiple. Gradient: none, the result is integer."""
 
     traits = Traits(commutes=True)
 
@@ -276,7 +271,7 @@ def _counted_bits(xp: Any, x: Any) -> Any:
 
 
 class BitwiseCount(Kinds, Unary):
-    """How many bits of |x| are 1 (uint8). No gradient."""
+    """How many bits of |x| are 1 (uint8). Gradient: none, the result is integer."""
 
     kinds = "iu"
     differentiable = False
@@ -298,17 +293,14 @@ class BitwiseCount(Kinds, Unary):
         yield cls(), [np.array(200, "uint8")]
 
 
+@documented(Gcd)
 def gcd(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The greatest common divisor of |x1| and |x2|, element by element.
 
     Parameters:
         x1, x2: integers; the shapes broadcast.
 
-    Returns: of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
-
-    Gradient: none, the result is integer.
 
     Source: numpy.gcd.
 
@@ -318,17 +310,14 @@ def gcd(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return binary(Gcd(), x1, x2)
 
 
+@documented(Lcm)
 def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The lowest common multiple of |x1| and |x2|, element by element.
 
     Parameters:
         x1, x2: integers; the shapes broadcast.
 
-    Returns: of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
-
-    Gradient: none, the result is integer.
 
     Source: numpy.lcm.
 
@@ -338,6 +327,7 @@ def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return binary(Lcm(), x1, x2)
 
 
+@documented(BitwiseCount)
 def bitwise_count(x: TensorLike, /) -> Tensor:
     """How many bits of |x| are 1, element by element.
 
@@ -347,8 +337,6 @@ def bitwise_count(x: TensorLike, /) -> Tensor:
     Returns: shape of x, uint8.
 
     Raises: DTypeError for floating and complex numbers.
-
-    Gradient: none, the result is integer.
 
     Source: numpy.bitwise_count.
 

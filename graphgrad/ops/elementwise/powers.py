@@ -29,6 +29,7 @@ from ..base import (
     result_dtype,
     wants,
 )
+from ..documented import documented
 from ..families import FloatUnary, Kinds, known_number, numbers
 from ..making import Making
 from ..older_numpy import ROOTS
@@ -40,9 +41,10 @@ __all__ = ["float_power", "pow", "power", "reciprocal", "square"]
 
 
 class Power(Kinds, Arithmetic):
-    """z = x**y, dx = dz * y * x**(y - 1), dy = dz * z * ln x.
+    """z = x**y; 0**0 is 1.
 
-    0**0 is 1: there dx and dy are 0. At x = 0, dy is 0 for every y >= 0. For x < 0, dy is NaN.
+    Gradient: dx = dz * y * x**(y - 1), dy = dz * z * ln x [DLMF 4.7(ii)]; where x = 0, dx is 0
+        for y = 0, and dy is 0 for every y >= 0; where x < 0, dy is NaN.
     """
 
     onnx = Onnx("Pow")
@@ -101,7 +103,7 @@ def _of_base(x: Tensor, y: Tensor, dz: Tensor) -> Any:
 
 
 class Square(Kinds, Unary):
-    """y = x * x, dx = dy * 2x."""
+    """y = x * x. Gradient: dx = dy * 2 x."""
 
     traits = Traits(value_range=(0.0, np.inf))
     derivative = Derivative(relevance="passed")
@@ -118,7 +120,7 @@ class Square(Kinds, Unary):
 
 
 class Reciprocal(FloatUnary):
-    """y = 1 / x, dx = -dy * y**2."""
+    """y = 1 / x. Gradient: dx = -dy * y**2."""
 
     onnx = Onnx("Reciprocal")
     domain = (0.5, 2.0)
@@ -137,20 +139,16 @@ SQUARE = Square()
 RECIPROCAL = Reciprocal()
 
 
+@documented(Power)
 def power(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x**y, element by element; 0**0 is 1.
 
     Parameters:
         x, y: shapes that broadcast; dtypes promoted as NumPy 2 does, bools count as int8.
 
-    Returns: z, of the broadcast shape and the promoted dtype.
-
     Raises: ShapeError if the shapes do not broadcast; DTypeError for an integer to a constant
         negative power, which is no integer (ValueError when run if the power is no constant): cast
         x to a float, or use gg.float_power.
-
-    Gradient: dx = dz * y * x**(y - 1), dy = dz * z * ln x [DLMF 4.7(ii)]; where x = 0, dx is 0 for
-        y = 0, and dy is 0 for every y >= 0; where x < 0, dy is NaN.
 
     >>> gg.evaluate(gg.power([2.0, 3.0, 0.0], [3, 2, 0]))
     array([8., 9., 1.])
@@ -165,6 +163,7 @@ def power(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(POWER, x, y)
 
 
+@documented(Power)
 def float_power(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x**y computed in float64, or complex128, element by element; 0**0 is 1.
 
@@ -172,10 +171,6 @@ def float_power(x: TensorLike, y: TensorLike, /) -> Tensor:
         x, y: shapes that broadcast; any dtypes.
 
     Returns: z, of the broadcast shape; float64, complex128 if an operand is complex.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
-
-    Gradient: as of power: dx = dz * y * x**(y - 1), dy = dz * z * ln x.
 
     Source: numpy.float_power.
 
@@ -187,16 +182,11 @@ def float_power(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(POWER, cast(x, dtype), cast(y, dtype))
 
 
+@documented(Square)
 def square(x: TensorLike, /) -> Tensor:
     """y = x * x, element by element.
 
     Parameters: x: any shape and dtype; bools count as int8.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * 2 x.
 
     >>> gg.evaluate(gg.square([2.0, -3.0]))
     array([4., 9.])
@@ -204,16 +194,13 @@ def square(x: TensorLike, /) -> Tensor:
     return apply(SQUARE, *numbers(x))
 
 
+@documented(Reciprocal)
 def reciprocal(x: TensorLike, /) -> Tensor:
     """y = 1 / x, element by element.
 
     Parameters: x: any shape; floating or complex.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError for integers and bools, of which the reciprocal is no integer.
-
-    Gradient: dx = -dy * y**2.
 
     >>> gg.evaluate(gg.reciprocal([2.0, -4.0]))
     array([ 0.5 , -0.25])

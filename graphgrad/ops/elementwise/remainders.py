@@ -18,6 +18,7 @@ from ..base import (
     np,
     wants,
 )
+from ..documented import documented
 from ..families import NumberBinary, numbers
 from .rounding import trunc
 
@@ -32,7 +33,7 @@ def _rest(to: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 class FloorDivide(NumberBinary):
-    """z = floor(x / y): a step, the gradient is zero."""
+    """z = floor(x / y). Gradient: dx = dy = 0, z is a step."""
 
     domain = (0.5, 2.0)
     traits = Traits(stepwise=True)
@@ -62,7 +63,7 @@ class FloorDivide(NumberBinary):
 
 
 class Remainder(FloorDivide):
-    """z = x - floor(x / y) * y, with the sign of y; dx = dz, dy = -dz * floor(x / y)."""
+    """z = x - floor(x / y) * y, with the sign of y. Gradient: dx = dz, dy = -dz * floor(x / y)."""
 
     onnx = Onnx("Mod")
 
@@ -82,7 +83,7 @@ class Remainder(FloorDivide):
 
 
 class Fmod(FloorDivide):
-    """z = x - trunc(x / y) * y, with the sign of x; dx = dz, dy = -dz * trunc(x / y)."""
+    """z = x - trunc(x / y) * y, with the sign of x. Gradient: dx = dz, dy = -dz * trunc(x / y)."""
 
     def kernel(self, xp: Any, x: Any, y: Any) -> Any:
         return xp.fmod(x, y)
@@ -103,17 +104,11 @@ REMAINDER = Remainder()
 FMOD = Fmod()
 
 
+@documented(FloorDivide)
 def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = floor(x / y), element by element.
 
-    Parameters:
-        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
-
     Returns: z, of the broadcast shape and the promoted dtype: integers stay integers.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dy = 0, z is a step.
 
     Source: numpy.floor_divide.
 
@@ -123,17 +118,9 @@ def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(FLOOR_DIVIDE, *numbers(x, y))
 
 
+@documented(Remainder)
 def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x - floor(x / y) * y, with the sign of y as in Python, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz, dy = -dz * floor(x / y).
 
     Source: numpy.remainder.
 
@@ -143,17 +130,9 @@ def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
     return apply(REMAINDER, *numbers(x, y))
 
 
+@documented(Fmod)
 def fmod(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x - trunc(x / y) * y, with the sign of x as in C, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; integer or floating, dtypes promoted, bools count as int8.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz, dy = -dz * trunc(x / y).
 
     Source: numpy.fmod.
 

@@ -23,6 +23,7 @@ from ..base import (
     is_floating,
     kind_of,
 )
+from ..documented import documented
 from ..families import RealBinary, RealUnary, float_ufunc
 from .arithmetic import divide, multiply
 from .complex_parts import imag, real
@@ -32,7 +33,12 @@ __all__ = ["ceil", "floor", "nextafter", "rint", "round", "trunc"]
 
 
 class Rounding(RealUnary, abstract=True):
-    """Family: a floating integer near x; a step, the gradient is zero."""
+    """Family: a floating integer near x.
+
+    Parameters: x: any shape; floating; integers and bools are returned as they are.
+
+    Gradient: dx = 0, a step.
+    """
 
     traits = Traits(idempotent=True, rounds=True)
     derivative = Derivative(relevance="passed")
@@ -42,7 +48,7 @@ class Rounding(RealUnary, abstract=True):
 
 
 class Round(Rounding):
-    """y = the integer nearest to x, the even one where two are; the gradient is zero."""
+    """y = the integer nearest to x, the even one where two are."""
 
     onnx = Onnx("Round")
     traits = Traits(stepwise=True)
@@ -52,7 +58,7 @@ class Round(Rounding):
 
 
 class Floor(Rounding):
-    """y = the greatest integer <= x; the gradient is zero."""
+    """y = the greatest integer <= x."""
 
     onnx = Onnx("Floor")
     traits = Traits(stepwise=True)
@@ -62,7 +68,7 @@ class Floor(Rounding):
 
 
 class Ceil(Rounding):
-    """y = the least integer >= x; the gradient is zero."""
+    """y = the least integer >= x."""
 
     onnx = Onnx("Ceil")
     traits = Traits(stepwise=True)
@@ -72,7 +78,7 @@ class Ceil(Rounding):
 
 
 class Trunc(Rounding):
-    """y = x without its fraction; the gradient is zero."""
+    """y = x without its fraction."""
 
     traits = Traits(stepwise=True)
 
@@ -84,7 +90,7 @@ class Trunc(Rounding):
 
 
 class NextAfter(RealBinary):
-    """z = the number after x towards y; dx = dz, dy = 0."""
+    """z = the number after x towards y. Gradient: dx = dz, dy = 0."""
 
     traits = Traits(of_format=True)
 
@@ -117,17 +123,9 @@ CEIL = Ceil()
 TRUNC = Trunc()
 
 
+@documented(NextAfter)
 def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The floating number after x towards y, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz, dy = 0.
 
     Source: numpy.nextafter.
 
@@ -137,6 +135,7 @@ def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
     return float_ufunc(NextAfter(), x, y)
 
 
+@documented(Round)
 def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     """x rounded to this many decimals, halves to even, element by element.
 
@@ -145,11 +144,7 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
             but as it is where the imaginary part is infinite or NaN.
         decimals: an int; below 0, tens, hundreds and so on.
 
-    Returns: shape and dtype of x.
-
     Raises: DTypeError for integers and bools if decimals < 0.
-
-    Gradient: dx = 0, a step.
 
     Source: numpy.round.
 
@@ -170,17 +165,14 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     return multiply(apply(ROUND, divide(x, scale)), scale)
 
 
+@documented(Round)
 def rint(x: TensorLike, /) -> Tensor:
     """The integer nearest to x, the even one where two are, element by element; always floating.
 
     Parameters: x: any shape; floating or complex, of which it takes both parts; ints and bools
         become floats.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = 0, a step.
 
     >>> gg.evaluate(gg.rint([0.5, 1.5, -2.6]))
     array([ 0.,  2., -3.])
@@ -189,16 +181,9 @@ def rint(x: TensorLike, /) -> Tensor:
     return round(x) if x.type.complex else float_ufunc(ROUND, x)
 
 
+@documented(Floor)
 def floor(x: TensorLike, /) -> Tensor:
     """The greatest integer <= x, element by element.
-
-    Parameters: x: any shape; floating; integers and bools are returned as they are.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = 0, a step.
 
     >>> gg.evaluate(gg.floor([1.5, -1.5]))
     array([ 1., -2.])
@@ -206,16 +191,9 @@ def floor(x: TensorLike, /) -> Tensor:
     return _stepped(FLOOR, x)
 
 
+@documented(Ceil)
 def ceil(x: TensorLike, /) -> Tensor:
     """The least integer >= x, element by element.
-
-    Parameters: x: any shape; floating; integers and bools are returned as they are.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = 0, a step.
 
     >>> gg.evaluate(gg.ceil([1.5, -2.5]))
     array([ 2., -2.])
@@ -223,16 +201,9 @@ def ceil(x: TensorLike, /) -> Tensor:
     return _stepped(CEIL, x)
 
 
+@documented(Trunc)
 def trunc(x: TensorLike, /) -> Tensor:
     """x without its fraction, element by element.
-
-    Parameters: x: any shape; floating; integers and bools are returned as they are.
-
-    Returns: shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = 0, a step.
 
     >>> gg.evaluate(gg.trunc([1.5, -1.5]))
     array([ 1., -1.])

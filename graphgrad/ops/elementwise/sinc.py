@@ -16,8 +16,10 @@ TERMS = 14
 class SphericalBessel(FloatUnary):
     """The spherical Bessel function j_n, of which j_0 is sin(x) / x.
 
-    dx = dy * (n j_{n-1} - (n+1) j_{n+1}) / (2n + 1), which has no quotient that fails at 0 [DLMF
-    10.51.2]. By the series of 10.53.1 near 0, by recurrence from j_0 and j_1 elsewhere [10.51.1].
+    Gradient: dx = dy * (n j_{n-1} - (n+1) j_{n+1}) / (2n + 1), which has no quotient that fails
+        at 0 [DLMF 10.51.2].
+
+    By the series of DLMF 10.53.1 near 0, by recurrence from j_0 and j_1 elsewhere [10.51.1].
     """
 
     order: int

@@ -18,8 +18,9 @@ from ..base import (
     np,
     wants,
 )
+from ..documented import documented
 from ..families import FloatUnary, RealBinary, float_ufunc
-from .exponential import TANH, sqrt
+from .exponential import TANH, Tanh, sqrt
 from .magnitudes import COPYSIGN, hypot
 
 __all__ = [
@@ -47,7 +48,7 @@ __all__ = [
 
 
 class Sin(FloatUnary):
-    """y = sin x, dx = dy * cos x."""
+    """y = sin x. Gradient: dx = dy * cos x [DLMF 4.20]."""
 
     onnx = Onnx("Sin")
     derivative = Derivative(relevance="passed")
@@ -60,7 +61,7 @@ class Sin(FloatUnary):
 
 
 class Cos(FloatUnary):
-    """y = cos x, dx = -dy * sin x."""
+    """y = cos x. Gradient: dx = -dy * sin x [DLMF 4.20]."""
 
     onnx = Onnx("Cos")
 
@@ -72,7 +73,7 @@ class Cos(FloatUnary):
 
 
 class Tan(FloatUnary):
-    """y = tan x, dx = dy * (1 + y**2)."""
+    """y = tan x. Gradient: dx = dy * (1 + y**2) [DLMF 4.20]."""
 
     onnx = Onnx("Tan")
     domain = (-1.2, 1.2)
@@ -87,7 +88,7 @@ class Tan(FloatUnary):
 
 
 class SquareComplement(FloatUnary):
-    """y = 1 - x**2 = (1 - x) (1 + x), dx = -dy * 2x: both keep their digits, near 1 and near 0."""
+    """y = 1 - x**2 = (1 - x) (1 + x), which keeps its digits near 1. Gradient: dx = -dy * 2x."""
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return (1 - x) * (1 + x)
@@ -98,7 +99,10 @@ class SquareComplement(FloatUnary):
 
 
 class Asin(FloatUnary):
-    """y = arcsin x, dx = dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+    """y = arcsin x.
+
+    Gradient: dx = dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
+    """
 
     onnx = Onnx("Asin")
     domain = (-0.9, 0.9)
@@ -120,7 +124,10 @@ def _one_less_square(x: Tensor) -> Tensor:
 
 
 class Acos(FloatUnary):
-    """y = arccos x, dx = -dy / sqrt((1 - x) (1 + x)): infinite at -1 and 1."""
+    """y = arccos x.
+
+    Gradient: dx = -dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
+    """
 
     onnx = Onnx("Acos")
     domain = (-0.9, 0.9)
@@ -135,7 +142,7 @@ class Acos(FloatUnary):
 
 
 class Atan(FloatUnary):
-    """y = arctan x, dx = dy / (1 + x**2)."""
+    """y = arctan x. Gradient: dx = dy / (1 + x**2) [DLMF 4.24(ii)]."""
 
     onnx = Onnx("Atan")
     derivative = Derivative(relevance="passed")
@@ -148,7 +155,7 @@ class Atan(FloatUnary):
 
 
 class AtanSlope(FloatUnary):
-    """y = 1 / (1 + x**2), dx = -dy * 2 x y**2, which does not overflow on the way."""
+    """y = 1 / (1 + x**2). Gradient: dx = -dy * 2 x y**2, which does not overflow on the way."""
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return 1 / (1 + x * x)
@@ -159,8 +166,9 @@ class AtanSlope(FloatUnary):
 
 
 class Atan2(RealBinary):
-    """z = the angle of the point (y, x), first input first; with r = hypot(y, x):
-    dy = dz * x / r**2, dx = -dz * y / r**2. NaN at the origin.
+    """z = the angle of the point (y, x), first input first.
+
+    Gradient: dy = dz * x / r**2, dx = -dz * y / r**2 with r = hypot(x, y); NaN at the origin.
     """
 
     domain = (0.5, 2.0)
@@ -197,7 +205,7 @@ class Atan2(RealBinary):
 
 
 class Sinh(FloatUnary):
-    """y = sinh x, dx = dy * cosh x."""
+    """y = sinh x. Gradient: dx = dy * cosh x [DLMF 4.34]."""
 
     onnx = Onnx("Sinh")
     derivative = Derivative(relevance="passed")
@@ -210,7 +218,7 @@ class Sinh(FloatUnary):
 
 
 class Cosh(FloatUnary):
-    """y = cosh x, dx = dy * sinh x."""
+    """y = cosh x. Gradient: dx = dy * sinh x [DLMF 4.34]."""
 
     onnx = Onnx("Cosh")
     traits = Traits(value_range=(1.0, np.inf), guards=True)
@@ -223,7 +231,7 @@ class Cosh(FloatUnary):
 
 
 class Asinh(FloatUnary):
-    """y = arsinh x, dx = dy / sqrt(1 + x**2)."""
+    """y = arsinh x. Gradient: dx = dy / sqrt(1 + x**2) [DLMF 4.38(ii)]."""
 
     onnx = Onnx("Asinh")
     derivative = Derivative(relevance="passed")
@@ -237,7 +245,10 @@ class Asinh(FloatUnary):
 
 
 class Acosh(FloatUnary):
-    """y = arcosh x, dx = dy / (sqrt(x - 1) sqrt(x + 1)): infinite at 1."""
+    """y = arcosh x.
+
+    Gradient: dx = dy / (sqrt(x - 1) sqrt(x + 1)) [DLMF 4.38(ii)], infinite at 1.
+    """
 
     onnx = Onnx("Acosh")
     domain = (1.5, 3.0)
@@ -252,7 +263,7 @@ class Acosh(FloatUnary):
 
 
 class Atanh(FloatUnary):
-    """y = artanh x, dx = dy / ((1 - x) (1 + x)): infinite at -1 and 1."""
+    """y = artanh x. Gradient: dx = dy / ((1 - x) (1 + x)) [DLMF 4.38(ii)], infinite at -1 and 1."""
 
     onnx = Onnx("Atanh")
     domain = (-0.9, 0.9)
@@ -282,16 +293,9 @@ ACOSH = Acosh()
 ATANH = Atanh()
 
 
+@documented(Sin)
 def sin(x: TensorLike, /) -> Tensor:
     """Sine: y = sin x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * cos x [DLMF 4.20].
 
     >>> gg.evaluate(gg.sin([0.0, 0.5])).round(4)
     array([0.    , 0.4794])
@@ -299,16 +303,9 @@ def sin(x: TensorLike, /) -> Tensor:
     return float_ufunc(SIN, x)
 
 
+@documented(Cos)
 def cos(x: TensorLike, /) -> Tensor:
     """Cosine: y = cos x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = -dy * sin x [DLMF 4.20].
 
     >>> gg.evaluate(gg.cos([0.0, 0.5])).round(4)
     array([1.    , 0.8776])
@@ -316,16 +313,9 @@ def cos(x: TensorLike, /) -> Tensor:
     return float_ufunc(COS, x)
 
 
+@documented(Tan)
 def tan(x: TensorLike, /) -> Tensor:
     """Tangent: y = tan x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * (1 + y**2) [DLMF 4.20].
 
     >>> gg.evaluate(gg.tan([0.0, 0.5])).round(4)
     array([0.    , 0.5463])
@@ -333,16 +323,9 @@ def tan(x: TensorLike, /) -> Tensor:
     return float_ufunc(TAN, x)
 
 
+@documented(Asin)
 def asin(x: TensorLike, /) -> Tensor:
     """Arc sine: y = arcsin x, in [-pi/2, pi/2], element by element; NaN for |x| > 1.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
 
     >>> gg.evaluate(gg.asin([0.0, 0.5])).round(4)
     array([0.    , 0.5236])
@@ -350,16 +333,9 @@ def asin(x: TensorLike, /) -> Tensor:
     return float_ufunc(ASIN, x)
 
 
+@documented(Acos)
 def acos(x: TensorLike, /) -> Tensor:
     """Arc cosine: y = arccos x, in [0, pi], element by element; NaN for |x| > 1.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = -dy / sqrt((1 - x) (1 + x)) [DLMF 4.24(ii)], infinite at -1 and 1.
 
     >>> gg.evaluate(gg.acos([1.0, 0.5])).round(4)
     array([0.    , 1.0472])
@@ -367,16 +343,9 @@ def acos(x: TensorLike, /) -> Tensor:
     return float_ufunc(ACOS, x)
 
 
+@documented(Atan)
 def atan(x: TensorLike, /) -> Tensor:
     """Arc tangent: y = arctan x, in [-pi/2, pi/2], element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (1 + x**2) [DLMF 4.24(ii)].
 
     >>> gg.evaluate(gg.atan([0.0, 1.0, np.inf])).round(4)
     array([0.    , 0.7854, 1.5708])
@@ -384,17 +353,12 @@ def atan(x: TensorLike, /) -> Tensor:
     return float_ufunc(ATAN, x)
 
 
+@documented(Atan2)
 def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     """The angle z of the point (x, y), in [-pi, pi], element by element; note the order: y first.
 
     Parameters:
         y, x: shapes that broadcast; floating, dtypes promoted, ints and bools become floats.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dy = dz * x / r**2, dx = -dz * y / r**2 with r = hypot(x, y); NaN at the origin.
 
     Source: the array API standard, atan2 (signs, zeros and infinities).
 
@@ -404,16 +368,9 @@ def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     return float_ufunc(ATAN2, y, x)
 
 
+@documented(Sinh)
 def sinh(x: TensorLike, /) -> Tensor:
     """Hyperbolic sine: y = sinh x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * cosh x [DLMF 4.34].
 
     >>> gg.evaluate(gg.sinh([0.0, 0.5])).round(4)
     array([0.    , 0.5211])
@@ -421,16 +378,9 @@ def sinh(x: TensorLike, /) -> Tensor:
     return float_ufunc(SINH, x)
 
 
+@documented(Cosh)
 def cosh(x: TensorLike, /) -> Tensor:
     """Hyperbolic cosine: y = cosh x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy * sinh x [DLMF 4.34].
 
     >>> gg.evaluate(gg.cosh([0.0, 0.5])).round(4)
     array([1.    , 1.1276])
@@ -438,16 +388,9 @@ def cosh(x: TensorLike, /) -> Tensor:
     return float_ufunc(COSH, x)
 
 
+@documented(Tanh)
 def tanh(x: TensorLike, /) -> Tensor:
     """Hyperbolic tangent: y = tanh x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / cosh(x)**2 [DLMF 4.34].
 
     >>> gg.evaluate(gg.tanh([0.0, 0.5])).round(4)
     array([0.    , 0.4621])
@@ -455,16 +398,9 @@ def tanh(x: TensorLike, /) -> Tensor:
     return float_ufunc(TANH, x)
 
 
+@documented(Asinh)
 def asinh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic sine: y = arsinh x, element by element.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / sqrt(1 + x**2) [DLMF 4.38(ii)].
 
     >>> gg.evaluate(gg.asinh([0.0, 0.5])).round(4)
     array([0.    , 0.4812])
@@ -472,16 +408,9 @@ def asinh(x: TensorLike, /) -> Tensor:
     return float_ufunc(ASINH, x)
 
 
+@documented(Acosh)
 def acosh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic cosine: y = arcosh x >= 0, element by element; NaN for x < 1.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / (sqrt(x - 1) sqrt(x + 1)) [DLMF 4.38(ii)], infinite at 1.
 
     >>> gg.evaluate(gg.acosh([1.0, 2.0])).round(4)
     array([0.   , 1.317])
@@ -489,16 +418,9 @@ def acosh(x: TensorLike, /) -> Tensor:
     return float_ufunc(ACOSH, x)
 
 
+@documented(Atanh)
 def atanh(x: TensorLike, /) -> Tensor:
     """Inverse hyperbolic tangent: y = artanh x, element by element; NaN for |x| > 1.
-
-    Parameters: x: any shape; floating or complex, ints and bools become floats.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / ((1 - x) (1 + x)) [DLMF 4.38(ii)], infinite at -1 and 1.
 
     >>> gg.evaluate(gg.atanh([0.0, 0.5])).round(4)
     array([0.    , 0.5493])

@@ -34,7 +34,7 @@ Step = tuple[Any, ...]
 
 
 class JaxFunction(Op):
-    """ys = fn(*xs), a function of JAX; dxs = its transposed derivative at xs, by jax.vjp.
+    """ys = fn(*xs), a function of JAX. Gradient: dxs = its transposed derivative at xs, by jax.vjp.
 
     Source: reverse mode as linearise and transpose [Radul et al. 2023, "You Only Linearize Once"].
 

@@ -44,6 +44,8 @@ _drawing = threading.Lock()
 class TorchCall(PyFunction, interned=False):
     """What a function of PyTorch makes of tensors, or a gradient of that, by torch.autograd.
 
+    Gradient: that of torch.autograd.
+
     fn       takes tensors of torch, in the structure of `tree`, and returns such
     in_types, out_types  what it takes and gives; names are lengths not yet known
     tree     the structure of its arguments, with their places as leaves

@@ -27,7 +27,7 @@ __all__ = ["Applied", "Own", "OwnStep"]
 
 
 class Own(Op):
-    """ys = the first `count` inputs, which are op(the other inputs); the gradient is op's own."""
+    """ys = the first `count` inputs, which are op(the other inputs). Gradient: that of op."""
 
     op: Op
     count: int

@@ -22,7 +22,7 @@ __all__ = ["After"]
 
 
 class After(Op):
-    """y = x, once the other inputs are there; dx = dy, nothing for the others.
+    """y = x, once the other inputs are there. Gradient: dx = dy, nothing for the others.
 
     What is computed from y is not the same as what was computed from x before, so no pass merges
     the two. A backend that optimises by itself must not do so either.

@@ -13,6 +13,7 @@ from ..contract import vectors as _vectors
 from ..contract.einsum import einsum
 from ..contract.products import dot, inner, matmul, multi_dot, tensordot, vecdot
 from ..create import diagonal as _diagonal
+from ..documented import documented
 from ..shape.reshaping import matrix_transpose
 from .determinants import det, slogdet
 from .eigenvalues import eig, eigh, eigvals, eigvalsh
@@ -99,6 +100,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     return _vectors.cross(x1, x2, axis=axis)
 
 
+@documented(_diagonal.Diagonal)
 def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
     """The elements (i, i + offset) of matrices, as the last axis of the result.
 
@@ -110,8 +112,6 @@ def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1
     Returns: (..., K), dtype of x.
 
     Raises: ShapeError if x has no such axes, or they are one.
-
-    Gradient: dx = dy on the diagonal, 0 beside it.
 
     Source: the array API standard, linalg.diagonal; gg.diagonal takes the first two axes, as NumPy.
 

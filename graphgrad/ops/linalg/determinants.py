@@ -22,6 +22,7 @@ from ..base import (
     tensor_type,
     wants,
 )
+from ..documented import documented
 from ..elementwise.complex_parts import imag
 from ..reduce.reductions import sum
 from ..shape.reshaping import expand_dims, matrix_transpose
@@ -34,7 +35,12 @@ __all__ = ["det", "slogdet"]
 
 
 class Det(Op):
-    """y = det(x), dx = dy * the cofactors of x, singular ones too [Giles 2008, sec. 2.2.4]."""
+    """y = det(x).
+
+    Gradient: dx = dy * det(x) x.T**-1, the cofactors [Giles 2008, "An extended collection of
+        matrix derivative results", sec. 2.2.4]; first and second derivatives are there for singular
+        matrices too, higher ones are not.
+    """
 
     stacks = True
 
@@ -64,6 +70,8 @@ class Det(Op):
 
 class Cofactors(Op):
     """y = det(x) * x.T**-1, and its limit where x is singular; NaN where x is not finite.
+
+    Gradient: dx = CofactorsGrad of x and dy.
 
     x = u @ diag(s) @ vh: y = det(u @ vh) * conj(u) @ diag(the products of all other s) @ conj(vh)
     [Giles 2008, sec. 2.2.4; Golub and Van Loan 2013, sec. 2.4].
@@ -96,9 +104,11 @@ class Cofactors(Op):
 class CofactorsGrad(Op):
     """dx of y = Cofactors(x): det(x) * (<a, dy> * a - a @ dy.T @ a), a = x.T**-1, or its limit.
 
+    Gradient: it is linear in dy and its own adjoint there; the gradient in x needs an
+        invertible x.
+
     With d = u.H @ dy @ vh.H and p[i, k] the product of all s but i and k, u.T @ dx @ vh.T has
-    -det(u @ vh) * p[i, k] * d[k, i] beside the diagonal and sums of p * d[i, i] on it. It is
-    linear in dy and its own adjoint there; its gradient in x needs an invertible x.
+    -det(u @ vh) * p[i, k] * d[k, i] beside the diagonal and sums of p * d[i, i] on it.
     """
 
     linear = (1,)
@@ -170,7 +180,11 @@ def _others(xp: Any, s: Any) -> Any:
 
 
 class SLogDet(Op):
-    """sign and log |det(x)|: dx = (dlog + i im(dsign * sign)) * x.T**-1; of a real sign nothing."""
+    """The sign of det(x), and log |det(x)|.
+
+    Gradient: dx = dlog * x.T**-1 [Giles 2008, "An extended collection of matrix derivative
+        results", sec. 2.2.4]; of a real sign 0, of a complex one i im(dsign * sign) * x.T**-1.
+    """
 
     stacks = True
 
@@ -203,6 +217,7 @@ class SLogDet(Op):
         yield cls(), [normal(rng, 2, 2)]
 
 
+@documented(Det)
 def det(x: TensorLike, /) -> Tensor:
     """The determinants of square matrices: y = det x.
 
@@ -212,10 +227,6 @@ def det(x: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
 
-    Gradient: dx = dy * det(x) x.T**-1, the cofactors [Giles 2008, "An extended collection of matrix
-        derivative results", sec. 2.2.4]; first and second derivatives are there for singular
-        matrices too, higher ones are not.
-
     >>> x = gg.constant([[1.0, 2.0], [2.0, 4.0]])
     >>> gg.evaluate(gg.gradients([gg.linalg.det(x)], [x])[0]).round(4)
     array([[ 4., -2.],
@@ -224,6 +235,7 @@ def det(x: TensorLike, /) -> Tensor:
     return apply(Det(), *promoted(x, floating=True))
 
 
+@documented(SLogDet)
 def slogdet(x: TensorLike, /) -> SlogdetResult:
     """The sign of the determinants of square matrices, and y = log |det x|.
 
@@ -233,9 +245,6 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
         a singular matrix.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
-
-    Gradient: dx = dy * x.T**-1 [Giles 2008, "An extended collection of matrix derivative results",
-        sec. 2.2.4]; of a real sign 0, of a complex one i im(dsign * sign) * x.T**-1.
 
     >>> sign, y = gg.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])
     >>> gg.evaluate((sign, y))

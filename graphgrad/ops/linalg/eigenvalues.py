@@ -24,6 +24,7 @@ from ..base import (
     tensor_type,
 )
 from ..create.diagonal import diagonal
+from ..documented import documented
 from ..elementwise.complex_parts import conj, real
 from ..reduce.reductions import sum
 from ..shape.reshaping import expand_dims
@@ -43,12 +44,12 @@ ROUNDING = 16
 class OverGaps(Op):
     """z[..., i, j] = y[..., i, j] / (x[..., j] - x[..., i]); 0 on the diagonal.
 
+    Gradient: dy = dz / gaps; dx[k] = sum of dz * z / gaps over row k less that over column k.
+
     NaN where x_i and x_j are equal, so that 0 / 0 has a limit which no value here tells, and where
     rounding may be all that tells them apart. There z is 0 only where columns i and j of y are 0:
     nobody reads these vectors. No such pair of unequal numbers is let through if `strict`: where
     y is a difference, it may have rounded to 0.
-
-    dy = dz / gaps; dx[k] = sum of dz * z / gaps over row k less that over column k.
     """
 
     strict: bool = False
@@ -92,9 +93,12 @@ class Eigh(Op):
     """Eigenvalues w (rising) and eigenvectors v (columns) of x = v @ diag(w) @ v.H, of which the
     lower triangle is read.
 
-    dx is the lower triangle of s + s.H with half the diagonal, s = v @ (diag(dw) + f * (v.H @ dv))
-    @ v.H, f[i, j] = 1 / (w[j] - w[i]) beside the diagonal [Giles 2008, sec. 3.1]. Of equal
-    eigenvalues, dv makes it NaN.
+    Gradient: v @ (diag(dw) + f * (v.H @ dv)) @ v.H made Hermitian, f[i, j] = 1 / (w[j] - w[i])
+        for i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1];
+        beside the diagonal, twice that in the triangle that is read and 0 in the other. Of complex
+        vectors it is right for what does not depend on their phases. NaN if a vector is read whose
+        eigenvalue equals another one, or nearly so: these vectors are no function of x. That of the
+        eigenvalues alone is right.
     """
 
     stacks = True
@@ -129,7 +133,11 @@ class Eigh(Op):
 
 
 class EigenvaluesH(Op):
-    """The eigenvalues of Eigh alone, without the work for the vectors; its gradient needs them."""
+    """The eigenvalues of Eigh alone, without the work for the vectors, which the gradient needs.
+
+    Gradient: v @ diag(dw) @ v.H with the eigenvectors v; beside the diagonal, twice that in the
+        triangle that is read and 0 in the other.
+    """
 
     stacks = True
 
@@ -160,9 +168,11 @@ class EigenvaluesH(Op):
 class Eig(Op):
     """Eigenvalues w and eigenvectors v (columns of length 1) of any square x: x @ v = v * w.
 
-    dx = v.H**-1 @ (diag(dw) + (v.H @ dv - v.H @ v @ diag(re(diag(v.H @ dv)))) * f) @ v.H, f[i, j] =
-    1 / conj(w[j] - w[i]) beside the diagonal, for the inner product Re <dx, x>, where nothing
-    depends on the phases of the vectors [Boeddeker et al. 2017, sec. 4.7]; its real part of real x.
+    Gradient: v.H**-1 @ (diag(dw) + (v.H @ dv - v.H @ v @ diag(re(diag(v.H @ dv)))) * f) @ v.H
+        with f[i, j] = 1 / conj(w[j] - w[i]) for i != j, of the conjugates of dw, dv and dx, and of
+        real x its real part [Boeddeker et al. 2017, sec. 4.7]. It is right for eigenvalues that
+        differ, and for what does not depend on the phases of the vectors; NaN if vectors are read
+        and two eigenvalues are equal, or nearly so.
     """
 
     stacks = True
@@ -201,7 +211,11 @@ class Eig(Op):
 
 
 class Eigenvalues(Op):
-    """The eigenvalues of Eig alone, without the work for the vectors; its gradient needs them."""
+    """The eigenvalues of Eig alone, without the work for the vectors, which the gradient needs.
+
+    Gradient: v.H**-1 @ diag(dw) @ v.H of the conjugates of dw and dx, with the eigenvectors v;
+        for eigenvalues that differ.
+    """
 
     stacks = True
 
@@ -227,6 +241,7 @@ class Eigenvalues(Op):
         yield cls(), [rng.normal(size=(2, 3, 3))]
 
 
+@documented(Eigh)
 def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
     """Eigenvalues w and eigenvectors v of Hermitian matrices: x @ v = v * w.
 
@@ -239,13 +254,6 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16; ValueError for
         another UPLO.
 
-    Gradient: v @ (diag(dw) + f * (v.H @ dv)) @ v.H made Hermitian, f[i, j] = 1 / (w[j] - w[i]) for
-        i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1]; beside
-        the diagonal, twice that in the triangle that is read and 0 in the other. Of complex vectors
-        it is right for what does not depend on their phases. NaN if a vector is read whose
-        eigenvalue equals another one, or nearly so: these vectors are no function of x. That of
-        the eigenvalues alone is right.
-
     >>> w, v = gg.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
     >>> gg.evaluate(w).round(4)
     array([1., 3.])
@@ -253,6 +261,7 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
     return EighResult(*build(Eigh(), (_lower("eigh", x, UPLO),)).outputs)
 
 
+@documented(EigenvaluesH)
 def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
     """Eigenvalues of Hermitian matrices, as by eigh.
 
@@ -264,9 +273,6 @@ def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16; ValueError for
         another UPLO.
-
-    Gradient: v @ diag(dw) @ v.H with the eigenvectors v; beside the diagonal, twice that in the
-        triangle that is read and 0 in the other.
 
     >>> gg.evaluate(gg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])).round(4)
     array([1., 3.])
@@ -283,6 +289,7 @@ def _lower(what: str, x: TensorLike, UPLO: str) -> Tensor:
     return x if UPLO.upper() == "L" else adjoint(x)
 
 
+@documented(Eig)
 def eig(x: TensorLike, /) -> EigResult:
     """Eigenvalues w and right eigenvectors v of square matrices: x @ v = v * w.
 
@@ -292,11 +299,6 @@ def eig(x: TensorLike, /) -> EigResult:
         complex, in the order of LAPACK.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
-
-    Gradient: v.H**-1 @ (diag(dw) + (v.H @ dv - v.H @ v @ diag(re(diag(v.H @ dv)))) * f) @ v.H with
-        f[i, j] = 1 / conj(w[j] - w[i]) for i != j, of the conjugates of dw, dv and dx. It is right
-        for eigenvalues that differ, and for what does not depend on the phases of the vectors; NaN
-        if vectors are read and two eigenvalues are equal, or nearly so.
 
     Source: numpy.linalg.eig, which gives real results where all eigenvalues are; Boeddeker et al.
         2017, "On the computation of complex-valued gradients with application to statistically
@@ -309,6 +311,7 @@ def eig(x: TensorLike, /) -> EigResult:
     return EigResult(*build(Eig(), promoted(x, floating=True)).outputs)
 
 
+@documented(Eigenvalues)
 def eigvals(x: TensorLike, /) -> Tensor:
     """Eigenvalues of square matrices, as by eig.
 
@@ -317,9 +320,6 @@ def eigvals(x: TensorLike, /) -> Tensor:
     Returns: (..., N), always complex, in the order of LAPACK.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
-
-    Gradient: v.H**-1 @ diag(dw) @ v.H of the conjugates of dw and dx, with the eigenvectors v; for
-        eigenvalues that differ.
 
     Source: numpy.linalg.eigvals, which gives real results where all eigenvalues are.
 

@@ -19,6 +19,7 @@ from ..base import (
     tensor_type,
     wants,
 )
+from ..documented import documented
 from ..shape.reshaping import matrix_transpose
 from . import lapack, stepwise
 from .matrices import check_square, dense
@@ -29,7 +30,8 @@ __all__ = ["expm"]
 class MatrixExp(Op):
     """y = 1 + x + x @ x / 2 + ..., by SciPy.
 
-    dx is its derivative at x.T along dy [Higham 2008, "Functions of matrices", sec. 3.2 and 10.3].
+    Gradient: the upper right quarter of the exponential of [[x.T, dy], [0, x.T]] [Higham 2008,
+        "Functions of matrices", sec. 3.2 and 10.3].
     """
 
     stacks = True
@@ -60,8 +62,8 @@ class MatrixExp(Op):
 class MatrixExpDerivative(Op):
     """dy of y = exp(x) along dx: the upper right quarter of the exponential of [[x, dx], [0, x]].
 
-    It is its own adjoint at x.T; the derivative in x is that of the greater exponential [Higham
-    2008, "Functions of matrices", sec. 3.2].
+    Gradient: it is its own adjoint at x.T; the derivative in x is that of the greater
+        exponential [Higham 2008, "Functions of matrices", sec. 3.2].
     """
 
     linear = (1,)
@@ -113,7 +115,7 @@ def _twice(x: Tensor) -> Tensor:
 
 
 class Quarter(Op):
-    """One of the four quarters of matrices (..., 2 N, 2 N)."""
+    """One of the four quarters of matrices (..., 2 N, 2 N). Gradient: dx = Quartered of dy."""
 
     row: int
     column: int
@@ -139,7 +141,10 @@ class Quarter(Op):
 
 
 class Quartered(Op):
-    """Zeros (..., 2 N, 2 N) with x in one of their quarters; the adjoint of Quarter."""
+    """Zeros (..., 2 N, 2 N) with x in one of their quarters; the adjoint of Quarter.
+
+    Gradient: dx = Quarter of dy.
+    """
 
     row: int
     column: int
@@ -165,6 +170,7 @@ class Quartered(Op):
         yield cls(1, 1), [rng.normal(size=(2, 3, 3))]
 
 
+@documented(MatrixExp)
 def expm(x: TensorLike, /) -> Tensor:
     """The exponentials of square matrices: 1 + x + x @ x / 2 + ...
 
@@ -174,9 +180,6 @@ def expm(x: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16; GraphGradError
         without SciPy (the extra `scipy`).
-
-    Gradient: the upper right quarter of the exponential of [[x.T, dy], [0, x.T]] [Higham 2008,
-        "Functions of matrices", sec. 3.2 and 10.3].
 
     Source: scipy.linalg.expm.
 

@@ -28,6 +28,7 @@ from ..base import (
 from ..batching import Batch, Outputs
 from ..contract.products import MATMUL, matmul, may_equal, squeezed
 from ..create.diagonal import DiagonalGrad, diagonal
+from ..documented import documented
 from ..shape.reshaping import distinct_axes, expand_dims, moveaxis, reshape
 from . import stepwise
 from .matrices import check_square, dense, operands, positive
@@ -37,7 +38,11 @@ __all__ = ["inv", "matrix_power", "solve", "tensorinv", "tensorsolve"]
 
 
 class Inverse(Op):
-    """y = x**-1, dx = -y.T @ dy @ y.T [Giles 2008, sec. 2.2.3]. Of a singular matrix: an error."""
+    """y = x**-1; of a singular matrix an error.
+
+    Gradient: dx = -y.T @ dy @ y.T [Giles 2008, "An extended collection of matrix derivative
+        results", sec. 2.2.3].
+    """
 
     stacks = True
 
@@ -70,7 +75,11 @@ class Inverse(Op):
 
 
 class Solve(Op):
-    """z = x**-1 @ y, or x.T**-1 @ y; dy = x.T**-1 @ dz, dx = -dy @ z.T [Giles 2008, sec. 2.3.1]."""
+    """z = x1**-1 @ x2, or x1.T**-1 @ x2.
+
+    Gradient: dx2 = x1.T**-1 @ dz, dx1 = -dx2 @ z.T [Giles 2008, "An extended collection of
+        matrix derivative results", sec. 2.3.1].
+    """
 
     transpose: bool = False
     broadcasts = True
@@ -115,6 +124,7 @@ class Solve(Op):
             yield cls(transpose), [positive(rng, 3, 3), rng.normal(size=(2, 3, 2))]
 
 
+@documented(Inverse)
 def inv(x: TensorLike, /) -> Tensor:
     """The inverses of square matrices: y = x**-1.
 
@@ -124,9 +134,6 @@ def inv(x: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
 
-    Gradient: dx = -y.T @ dy @ y.T [Giles 2008, "An extended collection of matrix derivative
-        results", sec. 2.2.3].
-
     >>> gg.evaluate(gg.linalg.inv([[2.0, 0.0], [0.0, 4.0]]))
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
@@ -134,6 +141,7 @@ def inv(x: TensorLike, /) -> Tensor:
     return apply(Inverse(), *promoted(x, floating=True))
 
 
+@documented(Solve)
 def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The z with x1 @ z = x2.
 
@@ -145,9 +153,6 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         singular.
 
     Raises: ShapeError if x1 is not square, or x2 does not fit; DTypeError for float16.
-
-    Gradient: dx2 = x1.T**-1 @ dz, dx1 = -dx2 @ z.T [Giles 2008, "An extended collection of matrix
-        derivative results", sec. 2.3.1].
 
     >>> gg.evaluate(gg.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]))
     array([1. , 0.5])

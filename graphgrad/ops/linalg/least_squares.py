@@ -33,6 +33,7 @@ from ..base import (
 )
 from ..batching import Batch, Outputs
 from ..contract.products import may_equal, squeezed
+from ..documented import documented
 from ..elementwise.logic import greater
 from ..elementwise.magnitudes import abs as moduli
 from ..elementwise.powers import square as squared
@@ -84,11 +85,13 @@ def _inverted(xp: Any, x: Any, share: float | None, rtol: Any = None) -> tuple[A
 class Coupling(Op):
     """t = sum over i kept, j not, of v_i v_i.H @ y @ v_j v_j.H / (s_i**2 - s_j**2), (..., N, N).
 
+    Gradient: made of what t solves, t @ h - h @ t = -p @ y @ (1 - p): no two values that are
+        both kept, or both not, are ever subtracted.
+
     v_i are the right singular vectors of x (..., M, N), of which those are kept whose singular
     value s_i is more than rtol times the greatest. The projector p = sum of v_i v_i.H over those
     moves with h = x.H @ x by t(dh) + t(dh).H [Kato 1995, "Perturbation theory for linear
-    operators", sec. II.2], and t solves t @ h - h @ t = -p @ y @ (1 - p), of which the gradients
-    here are made: so no two values that are both kept, or both not, are ever subtracted.
+    operators", sec. II.2].
     """
 
     rtol: float | None
@@ -136,11 +139,14 @@ class Coupling(Op):
 class PseudoInverse(Op):
     """y = the pseudo-inverse of x (..., M, N), which is (..., N, M).
 
+    Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @
+        x), as long as the rank does not change; with an rtol also what turns the kept singular
+        vectors [Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least
+        squares problems whose variables separate", eq. 4.12]; of complex x, with adjoints, of the
+        conjugates of dx and dy.
+
     Singular values of at most rtol times the greatest count as 0, which is the attribute or a
     further input, of the axes of the stack; None: max(M, N) * eps.
-    dx = -y.H @ dy @ y.H + (1 - x @ y) @ dy.H @ y @ y.H + y.H @ y @ dy.H @ (1 - y @ x), by
-    Re <dx, x>, as long as the rank does not change [Golub and Pereyra 1973, eq. 4.12]. With an rtol
-    this is the gradient of the part of x that counts, x @ y @ x, and what does not turns with it.
     """
 
     rtol: float | None = None
@@ -201,9 +207,9 @@ def _of_the_tall(op: Coupling, x: Tensor, y: Tensor, dx: Tensor, *rtol: Tensor) 
 class LeastSquares(Op):
     """The shortest z (..., N, K) for which x @ z is nearest to y; rank and singular values of x.
 
-    With the pseudo-inverse p of x: dy = w = p.H @ dz and dx = -w @ z.H + (y - x @ z) @ w.H @ p.H +
-    p.H @ z @ dz.H @ (1 - p @ x), for the inner product Re <dx, x> [Golub and Pereyra 1973, eq.
-    4.12].
+    Gradient: with the pseudo-inverse p of x, dy = w = p.H @ dz and dx = -w @ z.H + (y - x @ z)
+        @ w.H @ p.H + p.H @ z @ dz.H @ (1 - p @ x), for the inner product Re <dx, x> [Golub and
+        Pereyra 1973, eq. 4.12].
     """
 
     rtol: float | None = None
@@ -256,6 +262,7 @@ class LeastSquares(Op):
             yield cls(), [rng.normal(size=shape), rng.normal(size=(shape[-2], 2))]
 
 
+@documented(PseudoInverse)
 def pinv(
     x: TensorLike, /, rcond: float | None = None, hermitian: bool = False, *, rtol: Any = None
 ) -> Tensor:
@@ -273,12 +280,6 @@ def pinv(
 
     Raises: ShapeError if x has fewer than two axes, or rtol does not broadcast; DTypeError if x is
         float16, or rtol not real; TypeError for both rcond and rtol.
-
-    Gradient: dx = -y.T @ dy @ y.T + (1 - x @ y) @ dy.T @ y @ y.T + y.T @ y @ dy.T @ (1 - y @ x), as
-        long as the rank does not change; with an rtol also what turns the kept singular vectors
-        [Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares
-        problems whose variables separate", eq. 4.12]; of complex x, with adjoints, of the
-        conjugates of dx and dy.
 
     Source: the array API standard, linalg.pinv.
 

@@ -31,6 +31,7 @@ from ..base import (
 from ..contract.products import MATMUL, squeezed
 from ..create.creation import Tril, Triu
 from ..create.diagonal import DiagonalGrad, diagonal
+from ..documented import documented
 from ..elementwise.logic import equal
 from ..reduce.sorting import argsort, sort, take_along_axis
 from ..shape.joining import concat
@@ -45,10 +46,13 @@ __all__ = ["lu", "lu_factor", "lu_solve"]
 class LuFactor(Op):
     """Both triangular factors l and u of p.T @ x in one matrix (..., M, N), and pivots (..., K).
 
+    Gradient: p @ l.T**-1 @ (strictly lower part of l.T @ dl + upper part of du @ u.T) @ u.T**-1
+        of square matrices, and likewise of others, where the first K rows and columns are not
+        singular; none of p [Giles 2008, "An extended collection of matrix derivative results", sec.
+        2.3.1, of x = l @ u].
+
     The ones on the diagonal of l are not kept; row i was exchanged with row pivots[i], one after
-    the other. K = min(M, N). With l and u square, the first K rows and columns of the factors, p.T
-    @ dx = l.T**-1 @ (strictly lower part of l.T @ dl + upper part of du @ u.T) @ u.T**-1; what lies
-    below or beside them adds to both [Giles 2008, sec. 2.3.1, of x = l @ u].
+    the other. K = min(M, N).
     """
 
     stacks = True
@@ -142,6 +146,7 @@ class Permutation(Op):
         yield cls(), [np.array([[1, 1], [3, 2]], "int32"), rng.normal(size=(2, 4, 2))]
 
 
+@documented(LuFactor)
 def lu_factor(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Triangular factors of matrices with exchanged rows: what lu_solve takes.
 
@@ -152,8 +157,6 @@ def lu_factor(x: TensorLike, /) -> tuple[Tensor, Tensor]:
         out; pivots (..., min(M, N)), int32: row i was exchanged with row pivots[i].
 
     Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
-
-    Gradient: that of lu.
 
     Source: scipy.linalg.lu_factor.
 
@@ -209,6 +212,7 @@ def lu_solve(
     return squeezed(z, -1) if vector else z
 
 
+@documented(LuFactor)
 def lu(x: TensorLike, /) -> tuple[Tensor, Tensor, Tensor]:
     """A permutation p, unit lower triangular l and upper triangular u with x = p @ l @ u.
 
@@ -219,11 +223,6 @@ def lu(x: TensorLike, /) -> tuple[Tensor, Tensor, Tensor]:
         for p, which is real.
 
     Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
-
-    Gradient: p @ l.T**-1 @ (strictly lower part of l.T @ dl + upper part of du @ u.T) @ u.T**-1 of
-        square matrices, and likewise of others, where the first K rows and columns are not
-        singular; none of p [Giles 2008, "An extended collection of matrix derivative results", sec.
-        2.3.1, of x = l @ u].
 
     Source: scipy.linalg.lu.
 

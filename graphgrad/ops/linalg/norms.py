@@ -32,9 +32,10 @@ __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 
 class EuclideanNorm(Reduction):
-    """y = sqrt(sum of x**2 over axes), dx = dy * x / y.
+    """y = sqrt(sum of x**2 over axes).
 
-    At x = 0, where the norm has a kink, dx is 0: the subgradient of least norm.
+    Gradient: dx = dy * x / y; 0 at x = 0, where the norm has a kink: the subgradient of least
+        norm.
     """
 
     derivative = Derivative(singular=0, relevance="taylor")

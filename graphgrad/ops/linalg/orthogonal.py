@@ -20,6 +20,7 @@ from ..base import (
     promoted,
     tensor_type,
 )
+from ..documented import documented
 from ..shape.joining import concat
 from . import stepwise
 from .matrices import adjoint, conjugated, dense, matrices, normal, shorter, square, times
@@ -32,11 +33,12 @@ __all__ = ["qr"]
 class Qr(Op):
     """q (..., M, K) with orthonormal columns, r (..., K, N) upper triangular, x = q @ r.
 
-    complete: K = M, where the columns that are added may be any; else K = min(M, N). For M >= N
-    and full rank dx = (dq + q @ c) @ r.H**-1 with c the lower triangle of m = r @ dr.H - dq.H @ q,
-    made Hermitian; for M < N, of x = [x1, x2] and r = [r1, r2], dx2 = q @ dr2, and dx1 is that of q
-    and r1 for dq + x2 @ dr2.H [Walter and Lehmann 2018, "Algorithmic differentiation of linear
-    algebra functions", sec. 4.2].
+    Gradient: for M >= N and full rank dx = (dq + q @ c) @ r.H**-1 with c the lower triangle of
+        r @ dr.H - dq.H @ q, made Hermitian; for M < N, of x = [x1, x2] and r = [r1, r2], dx2 = q @
+        dr2, and dx1 is that of q and r1 for dq + x2 @ dr2.H [Walter and Lehmann 2018, "Algorithmic
+        differentiation of linear algebra functions", sec. 4.2].
+
+    complete: K = M, where the columns that are added may be any; else K = min(M, N).
     """
 
     complete: bool = False
@@ -92,6 +94,7 @@ def _backward(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tensor:
     return adjoint(apply(SolveTriangular(False), r, adjoint(total)))
 
 
+@documented(Qr)
 def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
     """Orthonormal columns Q and upper triangular R with x = Q @ R.
 
@@ -104,10 +107,6 @@ def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
 
     Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; ValueError for
         another mode; GradientError where completed factors get a gradient.
-
-    Gradient: for full rank of the first min(M, N) columns; for M >= N dx = (dQ + Q @ c) @ R.H**-1,
-        c the lower triangle of R @ dR.H - dQ.H @ Q made Hermitian [Walter and Lehmann 2018,
-        "Algorithmic differentiation of linear algebra functions", sec. 4.2].
 
     >>> q, r = gg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
     >>> gg.evaluate(q @ r).round(4)

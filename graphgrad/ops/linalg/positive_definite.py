@@ -19,6 +19,7 @@ from ..base import (
     promoted,
     wants,
 )
+from ..documented import documented
 from . import lapack, stepwise
 from .matrices import adjoint, check_square, conjugated, dense, lower, operands, positive, times
 from .triangular import LowerHalf, SolveTriangular, solve_triangular
@@ -29,8 +30,9 @@ __all__ = ["cho_factor", "cho_solve", "cholesky"]
 class Cholesky(Op):
     """The lower triangular y with y @ y.H = x, of which the lower triangle is read.
 
-    dx is the lower triangle of s + s.H with half the diagonal, s = y.H**-1 @ p @ y**-1 and p the
-    lower half of y.H @ dy [Murray 2016, "Differentiation of the Cholesky decomposition", sec. 3.1].
+    Gradient: y.H**-1 @ p @ y**-1 with p the lower half of y.H @ dy, made Hermitian [Murray
+        2016, "Differentiation of the Cholesky decomposition", sec. 3.1]; beside the diagonal, twice
+        that in the triangle that is read and 0 in the other.
     """
 
     stacks = True
@@ -62,7 +64,8 @@ class Cholesky(Op):
 class CholeskyGrad(Op):
     """dx of y = Cholesky(x), for the inner product Re <dx, x>; of y and dy the lower triangles.
 
-    With k the lower half of h, the gradient of dx: s @ y.H is what dy gets, and so on; see vjp.
+    Gradient: with k the lower half of h, the gradient of dx, s @ y.H is what dy gets, and so
+        on; see vjp.
     """
 
     stacks = True
@@ -115,6 +118,7 @@ def _solved(y: Tensor, x: Tensor, by_adjoint: bool = False) -> Tensor:
     return apply(SolveTriangular(True, by_adjoint), conjugated(y) if by_adjoint else y, x)
 
 
+@documented(Cholesky)
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The triangular factors y of Hermitian positive definite matrices: y @ y.H = x.
 
@@ -126,10 +130,6 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
         definite.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16.
-
-    Gradient: y.H**-1 @ p @ y**-1 with p the lower half of y.H @ dy, made Hermitian [Murray 2016,
-        "Differentiation of the Cholesky decomposition", sec. 3.1]; beside the diagonal, twice that
-        in the triangle that is read and 0 in the other.
 
     >>> gg.evaluate(gg.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]))
     array([[2., 0.],

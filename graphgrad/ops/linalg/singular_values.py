@@ -26,6 +26,7 @@ from ..base import (
     tensor_type,
 )
 from ..create.diagonal import diagonal
+from ..documented import documented
 from ..elementwise.complex_parts import conj, imag, real
 from ..elementwise.logic import equal, less, where
 from ..elementwise.magnitudes import abs
@@ -43,8 +44,10 @@ __all__ = ["svd", "svdvals"]
 class OverValues(Op):
     """z[..., i, j] = y[..., i, j] / x[..., j], of x that are not negative.
 
+    Gradient: dy = dz / x; dx[j] = -sum of dz * z / x over column j.
+
     NaN where x_j is 0, and where rounding may be all that it is; there z is 0 only where column j
-    of y is 0. dy = dz / x; dx[j] = -sum of dz * z / x over column j.
+    of y is 0.
     """
 
     linear = (1,)
@@ -77,10 +80,13 @@ class OverValues(Op):
 class Svd(Op):
     """u (..., M, K), s (..., K) falling, vh (..., K, N) with x = u @ diag(s) @ vh, K = min(M, N).
 
+    Gradient: as in [Townsend 2016, "Differentiating the singular value decomposition"], for
+        singular values that differ and are not 0; of complex vectors it is right for what does not
+        depend on their phases. NaN if vectors are read whose singular values are equal, or nearly
+        so. Of s alone conj(u @ diag(ds) @ vh), for any.
+
     full: u (..., M, M) and vh (..., N, N), whose further columns and rows are any that complete
-    them, so that there is no gradient of the one that has such. The gradient [Townsend 2016,
-    "Differentiating the singular value decomposition"] needs singular values that differ and are
-    not zero; that of s alone does not.
+    them, so that there is no gradient of the one that has such.
     """
 
     full: bool = False
@@ -171,7 +177,11 @@ def _check_defined(node: Node, m: Dim, n: Dim, du: Tensor, dvh: Tensor) -> None:
 
 
 class SingularValues(Op):
-    """The singular values of x, falling; dx = conj(u @ diag(dy) @ vh), equal ones included."""
+    """The singular values of x, falling.
+
+    Gradient: dx = conj(u @ diag(dy) @ vh) with the singular vectors u and vh [Townsend 2016,
+        "Differentiating the singular value decomposition"]; equal singular values included.
+    """
 
     stacks = True
 
@@ -199,6 +209,7 @@ class SingularValues(Op):
             yield cls(), [rng.normal(size=shape)]
 
 
+@documented(Svd)
 def svd(
     x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -217,10 +228,6 @@ def svd(
 
     Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; GradientError where
         completed U or Vh gets a gradient.
-
-    Gradient: as in the source, for singular values that differ and are not 0; of complex vectors it
-        is right for what does not depend on their phases. NaN if vectors are read whose singular
-        values are equal, or nearly so. Of S alone conj(u @ diag(ds) @ vh), for any.
 
     Source: numpy.linalg.svd; Townsend 2016, "Differentiating the singular value decomposition".
 
@@ -255,6 +262,7 @@ def _falling(s: Tensor) -> tuple[Tensor, Tensor]:
     return take_along_axis(s, order), order
 
 
+@documented(SingularValues)
 def svdvals(x: TensorLike, /) -> Tensor:
     """Singular values of matrices.
 
@@ -263,9 +271,6 @@ def svdvals(x: TensorLike, /) -> Tensor:
     Returns: (..., min(M, N)), real and falling.
 
     Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16.
-
-    Gradient: dx = conj(u @ diag(dy) @ vh) with the singular vectors u and vh [Townsend 2016,
-        "Differentiating the singular value decomposition"]; equal singular values included.
 
     >>> gg.evaluate(gg.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]]))
     array([4., 3.])

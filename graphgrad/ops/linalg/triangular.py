@@ -25,6 +25,7 @@ from ..base import (
 from ..batching import Batch, Outputs
 from ..contract.products import MATMUL, may_equal, squeezed
 from ..create.creation import Tril, Triu
+from ..documented import documented
 from ..elementwise.complex_parts import conj
 from ..shape.reshaping import expand_dims
 from . import lapack, stepwise
@@ -34,10 +35,11 @@ __all__ = ["solve_triangular"]
 
 
 class SolveTriangular(Op):
-    """z = x**-1 @ y, or x.T**-1 @ y, with the lower or the upper triangle of x.
+    """z = x1**-1 @ x2, or x1.T**-1 @ x2, with the lower or the upper triangle of x1.
 
-    dy = x.T**-1 @ dz and dx = -dy @ z.T in that triangle, without the diagonal if that is all ones
-    (unit) [Giles 2008, sec. 2.3.1].
+    Gradient: dx2 = x1.T**-1 @ dz, dx1 = -dx2 @ z.T in the triangle that is read, without the
+        diagonal if that is all ones, 0 in the other [Giles 2008, "An extended collection of matrix
+        derivative results", sec. 2.3.1].
     """
 
     lower: bool
@@ -96,7 +98,7 @@ def system(what: str, x: TensorType, y: TensorType) -> TensorType:
 
 
 class LowerHalf(Op):
-    """The lower triangle of x with its diagonal halved; its own adjoint."""
+    """The lower triangle of x with its diagonal halved. Gradient: dx = that of dy."""
 
     linear = "joint"
     stacks = True
@@ -121,6 +123,7 @@ class LowerHalf(Op):
         yield cls(), [rng.normal(size=(2, 3, 3))]
 
 
+@documented(SolveTriangular)
 def solve_triangular(
     x1: TensorLike,
     x2: TensorLike,
@@ -144,9 +147,6 @@ def solve_triangular(
 
     Raises: ShapeError if x1 is not square, or x2 does not fit; DTypeError for float16; ValueError
         for another trans.
-
-    Gradient: dx2 = x1.T**-1 @ dz, dx1 = -dx2 @ z.T in the triangle that is read, 0 in the other
-        [Giles 2008, "An extended collection of matrix derivative results", sec. 2.3.1].
 
     Source: scipy.linalg.solve_triangular.
 

@@ -22,6 +22,7 @@ from ..base import (
     np,
     promoted,
 )
+from ..documented import documented
 from ..elementwise.arithmetic import negative
 from ..elementwise.exponential import SIGMOID_SLOPE, Sigmoid, exp, expm1
 from ..elementwise.logic import greater, where
@@ -52,7 +53,7 @@ __all__ = [
 
 
 class Relu(Kinds, Unary):
-    """y = max(x, 0), dx = dy where x > 0, else 0: the derivative at 0 is 0. relu(-0.0) is 0.0."""
+    """y = max(x, 0); relu(-0.0) is 0.0. Gradient: dx = dy where x > 0, else 0: at 0 too."""
 
     kinds = "iuf"
     onnx = Onnx("Relu")
@@ -67,7 +68,7 @@ class Relu(Kinds, Unary):
 
 
 class ReluGrad(RealBinary):
-    """z = dy where x > 0, else 0; linear in dy, and x has a gradient of zero."""
+    """z = dy where x > 0, else 0. Gradient: that of dy is dz where x > 0, else 0; of x zero."""
 
     linear = (0,)
 
@@ -83,7 +84,10 @@ RELU_GRAD = ReluGrad()
 
 
 class LeakyRelu(RealUnary):
-    """y = x where x > 0, else alpha * x; dx = dy or alpha * dy (at 0: alpha * dy)."""
+    """y = x where x > 0, else alpha * x.
+
+    Gradient: dx = dy where x > 0, else alpha * dy: at 0 too.
+    """
 
     alpha: float = 0.01
     onnx = Onnx("LeakyRelu", alpha="alpha")
@@ -98,7 +102,10 @@ class LeakyRelu(RealUnary):
 
 
 class Elu(RealUnary):
-    """y = x where x > 0, else alpha * (exp(x) - 1); dx = dy or dy * alpha * exp(x)."""
+    """y = x where x > 0, else alpha * (exp(x) - 1).
+
+    Gradient: dx = dy where x > 0, else dy * alpha * exp(x).
+    """
 
     alpha: float = 1.0
     onnx = Onnx("Elu", alpha="alpha")
@@ -117,7 +124,7 @@ class Elu(RealUnary):
 
 
 class Softplus(RealUnary):
-    """y = log(1 + exp(x)) without overflow, dx = dy * sigmoid(x)."""
+    """y = log(1 + exp(x)) without overflow. Gradient: dx = dy * sigmoid(x)."""
 
     onnx = Onnx("Softplus")
     traits = Traits(value_range=(0.0, np.inf), guards=True)
@@ -131,7 +138,7 @@ class Softplus(RealUnary):
 
 
 class Silu(RealUnary):
-    """y = x * sigmoid(x), dx = dy * (s + x * s') with s = sigmoid(x)."""
+    """y = x * sigmoid(x). Gradient: dx = dy * (s + y (1 - s)) with s = sigmoid(x)."""
 
     derivative = Derivative(relevance="passed")
 
@@ -145,9 +152,7 @@ class Silu(RealUnary):
 
 
 class Log1mExp(RealUnary):
-    """y = log(1 - exp(-x)) for x >= 0, dx = dy / (exp(x) - 1)
-    [Maechler 2012, "Accurately computing log(1 - exp(-|a|))"].
-    """
+    """y = log(1 - exp(-x)) for x >= 0. Gradient: dx = dy / (exp(x) - 1)."""
 
     domain = (0.1, 3.0)
     derivative = Derivative(singular=0)
@@ -163,7 +168,7 @@ class Log1mExp(RealUnary):
 
 
 class Log1mExpSlope(RealUnary):
-    """y = 1 / (exp(x) - 1), dx = -dy * y * (1 + y): the slope of Log1mExp."""
+    """y = 1 / (exp(x) - 1). Gradient: dx = -dy * y * (1 + y): the slope of Log1mExp."""
 
     domain = (0.1, 3.0)
     derivative = Derivative(singular=0)
@@ -177,7 +182,7 @@ class Log1mExpSlope(RealUnary):
 
 
 class SoftSign(RealUnary):
-    """y = x / (1 + |x|), dx = dy / (1 + |x|)**2."""
+    """y = x / (1 + |x|). Gradient: dx = dy / (1 + |x|)**2."""
 
     traits = Traits(value_range=(-1.0, 1.0))
     derivative = Derivative(relevance="passed")
@@ -190,7 +195,10 @@ class SoftSign(RealUnary):
 
 
 class SquarePlus(RealUnary):
-    """y = (x + sqrt(x**2 + b)) / 2, b > 0, without cancellation; dx = dy * y / sqrt(x**2 + b)."""
+    """y = (x + sqrt(x**2 + b)) / 2, b > 0, without cancellation.
+
+    Gradient: dx = dy * y / sqrt(x**2 + b).
+    """
 
     b: float = 4.0
     traits = Traits(value_range=(0.0, np.inf), guards=True)
@@ -206,7 +214,10 @@ class SquarePlus(RealUnary):
 
 
 class SquarePlusSlope(RealUnary):
-    """y = (1 + x / h) / 2 with h = sqrt(x**2 + b), without cancellation; dx = dy * b / (2 h**3)."""
+    """y = (1 + x / h) / 2 with h = sqrt(x**2 + b), without cancellation.
+
+    Gradient: dx = dy * b / (2 h**3).
+    """
 
     b: float = 4.0
     traits = Traits(value_range=(0.0, 1.0))
@@ -222,16 +233,13 @@ class SquarePlusSlope(RealUnary):
         return (dy * (square(math.sqrt(self.b) / root) * (0.5 / root)),)
 
 
+@documented(Relu)
 def relu(x: TensorLike) -> Tensor:
     """y = max(x, 0), element by element.
 
     Parameters: x: any shape; integer or floating.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError if x is bool or complex.
-
-    Gradient: dx = dy where x > 0, else 0: at 0 too.
 
     Source: Glorot, Bordes and Bengio 2011, "Deep sparse rectifier neural networks".
 
@@ -241,18 +249,13 @@ def relu(x: TensorLike) -> Tensor:
     return apply(RELU, as_tensor(x))
 
 
+@documented(LeakyRelu)
 def leaky_relu(x: TensorLike, alpha: float = 0.01) -> Tensor:
     """y = x where x > 0, else alpha * x, element by element.
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
         alpha: a Python number.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy where x > 0, else alpha * dy: at 0 too.
 
     Source: Maas, Hannun and Ng 2013, "Rectifier nonlinearities improve neural network acoustic
         models".
@@ -264,18 +267,13 @@ def leaky_relu(x: TensorLike, alpha: float = 0.01) -> Tensor:
     return floating_unary(LeakyRelu(float(alpha)), x)
 
 
+@documented(Elu)
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """y = x where x > 0, else alpha * (exp(x) - 1), element by element.
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
         alpha: a Python number.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy where x > 0, else dy * alpha * exp(x).
 
     Source: Clevert, Unterthiner and Hochreiter 2016, "Fast and accurate deep network learning by
         exponential linear units (ELUs)".
@@ -287,16 +285,9 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     return floating_unary(Elu(float(alpha)), x)
 
 
+@documented(Sigmoid)
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function: y = 1 / (1 + exp(-x)), element by element, without overflow.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy * y (1 - y).
 
     >>> gg.evaluate(gg.nn.sigmoid([0.0, -1000.0]))
     array([0.5, 0. ])
@@ -304,16 +295,9 @@ def sigmoid(x: TensorLike) -> Tensor:
     return expit(x)
 
 
+@documented(Softplus)
 def softplus(x: TensorLike) -> Tensor:
     """y = log(1 + exp(x)), element by element, without overflow.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy * sigmoid(x).
 
     Source: Dugas et al. 2001, "Incorporating second-order functional knowledge for better option
         pricing".
@@ -341,16 +325,9 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     return negative(softplus(negative(*promoted(x, floating=True))))
 
 
+@documented(Silu)
 def silu(x: TensorLike) -> Tensor:
     """y = x * sigmoid(x), element by element; also called swish.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy * (s + y (1 - s)) with s = sigmoid(x).
 
     Source: Elfwing, Uchibe and Doya 2018, "Sigmoid-weighted linear units for neural network
         function approximation in reinforcement learning".
@@ -455,16 +432,9 @@ def mish(x: TensorLike) -> Tensor:
     return x * tanh(softplus(x))
 
 
+@documented(SoftSign)
 def soft_sign(x: TensorLike) -> Tensor:
     """y = x / (1 + |x|), element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy / (1 + |x|)**2.
 
     Source: Bergstra et al. 2009, "Quadratic polynomials learn better image features".
 
@@ -474,6 +444,7 @@ def soft_sign(x: TensorLike) -> Tensor:
     return floating_unary(SoftSign(), x)
 
 
+@documented(SquarePlus)
 def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     """y = (x + sqrt(x**2 + b)) / 2, element by element, to all digits on the left too.
 
@@ -481,11 +452,7 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
         x: any shape; floating, ints and bools become float64.
         b: a Python number > 0: how wide the bend at 0 is.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError if x is complex; ValueError for another b.
-
-    Gradient: dx = dy * y / sqrt(x**2 + b).
 
     Source: Barron 2021, "Squareplus: a softplus-like algebraic rectifier".
 
@@ -496,16 +463,9 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     return floating_unary(SquarePlus(float(b)), x)
 
 
+@documented(Log1mExp)
 def log1mexp(x: TensorLike) -> Tensor:
     """y = log(1 - exp(-x)) for x >= 0, element by element, to all digits; NaN for x < 0.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy / (exp(x) - 1).
 
     Source: Maechler 2012, "Accurately computing log(1 - exp(-|a|))".
 

@@ -28,6 +28,7 @@ from ..base import (
     tensor_type,
     whole,
 )
+from ..documented import documented
 from ..elementwise.logic import EQUAL
 from ..making import Making
 from ..shape.reshaping import ExpandDims, normal_axis
@@ -36,7 +37,10 @@ __all__ = ["one_hot"]
 
 
 class OneHot(Op):
-    """y = 1 at the place along a new axis that each label names, else 0. No gradient."""
+    """y = 1 at the place along a new axis that each label names, else 0.
+
+    Gradient: none, indices are integers.
+    """
 
     length: int
     axis: int
@@ -66,7 +70,10 @@ class OneHot(Op):
 
 
 class OneHotLike(Op):
-    """OneHot of the length and dtype of the second input's axis."""
+    """OneHot of the length and dtype of the second input's axis.
+
+    Gradient: none of the labels; zero for the second input.
+    """
 
     axis: int
     shape_only = (1,)
@@ -123,6 +130,7 @@ def check_labels(labels: TensorType) -> None:
         raise DTypeError(f"class labels are integers, got {labels!r}")
 
 
+@documented(OneHot)
 def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int = -1) -> Tensor:
     """1 at the index along a new axis, 0 elsewhere.
 
@@ -136,8 +144,6 @@ def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int =
 
     Raises: DTypeError for indices that are no integers; ShapeError if there is no such place, or
         depth < 0.
-
-    Gradient: none, indices are integers.
 
     >>> gg.evaluate(gg.one_hot([0, 2], 3))
     array([[1., 0., 0.],

@@ -138,9 +138,12 @@ def taps(filters: TensorType) -> int:
 class Conv2D(Convolution):
     """z[n, i, j, o] = sum over k, l, c of x[n, i*s + k*d - p, j*s + l*d - p, c] * w[k, l, c, o].
 
+    Gradient: the adjoints in x and in the filters, a transposed convolution of dz and a
+        convolution of x with dz.
+
     x: an image    w: (height, width, in / groups, out)    z: an image of out channels. Each group
-    of input channels makes its own group of output channels. The map is linear in x and in w; its
-    adjoints are Conv2DBackpropInput and Conv2DBackpropFilter, and theirs are the other two.
+    of input channels makes its own group of output channels. The adjoints are Conv2DBackpropInput
+    and Conv2DBackpropFilter, and theirs are the other two.
     """
 
     onnx = Onnx("Conv")
@@ -256,7 +259,10 @@ def _count(*tensors: Tensor) -> int | None:
 
 
 class Conv2DBackpropInput(Convolution):
-    """dx = the adjoint of Conv2D in x, applied to dz. Linear in w and in dz.
+    """dx = the adjoint of Conv2D in x, applied to dz.
+
+    Gradient: dw = Conv2DBackpropFilter, ddz = Conv2D of what arrives: it is linear in w and in
+        dz.
 
     Inputs: w, dz, and where `size` (the height and width of x) is None, a tensor like x.
     """
@@ -358,7 +364,10 @@ class Conv2DBackpropInput(Convolution):
 
 
 class Conv2DBackpropFilter(Convolution):
-    """dw = the adjoint of Conv2D in w, applied to dz. Linear in x and in dz.
+    """dw = the adjoint of Conv2D in w, applied to dz.
+
+    Gradient: dx = Conv2DBackpropInput, ddz = Conv2D of what arrives: it is linear in x and in
+        dz.
 
     Inputs: x, dz, and where `size` (the height and width of w) is None, a tensor like w.
     """

@@ -10,6 +10,7 @@ from functools import reduce
 
 from ...base.errors import ShapeError
 from ..base import Any, Tensor, TensorLike, apply, promoted, whole
+from ..documented import documented
 from ..elementwise.arithmetic import add
 from ..shape.folding import merged, parted
 from ..shape.joining import stack
@@ -32,6 +33,7 @@ from .operands import known_length
 __all__ = ["conv", "conv_transpose"]
 
 
+@documented(Conv2D)
 def conv(
     x: TensorLike,
     filters: TensorLike,
@@ -61,9 +63,6 @@ def conv(
     Returns: z, an image of out channels; dtypes promoted.
 
     Raises: ShapeError if filters do not fit x, or for another choice than these.
-
-    Gradient: the adjoints in x and in filters, a transposed convolution of dz and a convolution of
-        x with dz.
 
     Source: Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning".
 

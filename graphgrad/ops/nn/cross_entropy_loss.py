@@ -48,8 +48,9 @@ __all__ = ["cross_entropy"]
 class SparseSoftmaxCrossEntropyWithLogits(Op):
     """y = -log_softmax(x)[label] along an axis; NaN for a label that is no class.
 
+    Gradient: dx = dy * (softmax(x) - one_hot(label)).
+
     x: floating    labels: integers, the shape of x without the axis; y: likewise.
-    dx = dy * (softmax(x) - one_hot(label)).
     """
 
     axis: int
@@ -104,7 +105,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Op):
 class SoftmaxCrossEntropyWithLogits(Op):
     """y = -sum of p * log_softmax(x) along an axis, where 0 * -inf is 0.
 
-    dx = dy * (softmax(x) * sum of p - p), dp = -dy * log_softmax(x).
+    Gradient: dx = dy * (softmax(x) * sum of p - p), dp = -dy * log_softmax(x).
     """
 
     axis: int

@@ -106,8 +106,8 @@ class Banded(Op, abstract=True):
 class BandedRecurrence(Banded):
     """y[t, s] = b[t, s] + sum over k = 0, 1, 2 of w_k[t, s] * y[t - 1, s - k]; w_k[0] is not read.
 
-    db is the recurrence of dy the other way round, with each band where it leads to, and
-    dw_k[t, s] = db[t, s] * y[t - 1, s - k].
+    Gradient: db is the recurrence of dy the other way round, with each band where it leads to,
+        and dw_k[t, s] = db[t, s] * y[t - 1, s - k].
     """
 
     linear = (0,)
@@ -134,8 +134,10 @@ class BandedRecurrence(Banded):
 class LogBandedRecurrence(Banded):
     """y[t, s] = b[t, s] + log of the sum over k = 0, 1, 2 of exp(w_k[t, s] + y[t - 1, s - k]).
 
-    What would be before the first state is NEVER, and w_k[0] is not read: y[0] = b[0]. With the
-    shares p_k of the sum, db is the banded recurrence of dy the other way round, and dw_k = db p_k.
+    Gradient: with the shares p_k of the sum, db is the banded recurrence of dy the other way
+        round, dw_k = db p_k.
+
+    What would be before the first state is NEVER, and w_k[0] is not read: y[0] = b[0].
     """
 
     def step(self, xp: Any, row: Any, before: Any, weights: Any) -> Any:

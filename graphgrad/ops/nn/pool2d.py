@@ -185,9 +185,9 @@ class Largest(Pool, abstract=True):
 
 
 class MaxPool(Largest):
-    """y = the largest element of every window; borders never win.
+    """y = the largest element of every window; borders never win. See Largest for ties.
 
-    dx = dy to the largest element of the window; see Largest for several.
+    Gradient: dx = dy to the largest element of each window, added up where windows overlap.
     """
 
     onnx = Onnx("MaxPool")
@@ -231,7 +231,9 @@ class MaxPool(Largest):
 
 
 class MaxPoolGrad(Largest):
-    """dx = dy to the largest element of each window of x, or in shares to all. Linear in dy.
+    """dx = dy to the largest element of each window of x, or in shares to all.
+
+    Gradient: ddy = MaxPoolGradGrad of what arrives; zero for x and y.
 
     Inputs: dy, x, and y, which is MaxPool of x.
     """
@@ -325,7 +327,10 @@ class MaxPoolGrad(Largest):
 
 
 class MaxPoolGradGrad(MaxPoolGrad):
-    """The adjoint of MaxPoolGrad in dy: dx at the largest element of each window, or the mean."""
+    """The adjoint of MaxPoolGrad in dy: dx at the largest element of each window, or the mean.
+
+    Gradient: that of its input is MaxPoolGrad of dx; zero for the others.
+    """
 
     def infer(self, dx: TensorType, x: TensorType, y: TensorType) -> Types:
         self.check(dx, x, y)
@@ -371,7 +376,10 @@ def _first_of(make: Making, hits: Sequence[Tensor], dtype: DType) -> Tensor:
 
 
 class AvgPool(Pool):
-    """y = the mean of every window, borders left out; dx = dy in equal shares."""
+    """y = the mean of every window, borders left out.
+
+    Gradient: dx = dy in equal shares to each window, added up where windows overlap.
+    """
 
     onnx = Onnx("AveragePool")
     linear = "joint"
@@ -421,6 +429,8 @@ class AvgPool(Pool):
 
 class AvgPoolGrad(Pool):
     """dx = dy in equal shares to every window; the adjoint of AvgPool.
+
+    Gradient: ddy = AvgPool of what arrives; zero for a tensor like x.
 
     Inputs: dy, and where `size` (the height and width of x) is None, a tensor like x.
     """

@@ -25,6 +25,7 @@ from ..base import (
     rounded_once,
 )
 from ..create.creation import full, zeros_like
+from ..documented import documented
 from ..elementwise.logic import equal, greater, isnan, logical_and, logical_or, where
 from ..elementwise.magnitudes import absolute
 from ..reduce.reductions import argmax, sum
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 
+@documented(MaxPool)
 def max_pool(
     x: TensorLike,
     window: Any,
@@ -81,8 +83,6 @@ def max_pool(
     Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
         is bool or complex; ValueError for other ties.
 
-    Gradient: dx = dy to the largest element of each window, added up where windows overlap.
-
     >>> gg.evaluate(gg.nn.max_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
     array([5., 3.])
     """
@@ -94,6 +94,7 @@ def max_pool(
     return moves.largest(x, ties)
 
 
+@documented(AvgPool)
 def avg_pool(
     x: TensorLike,
     window: Any,
@@ -121,8 +122,6 @@ def avg_pool(
 
     Raises: ShapeError if x has no spatial axes, or for another choice than these; DTypeError if x
         is complex.
-
-    Gradient: dx = dy in equal shares to each window, added up where windows overlap.
 
     >>> gg.evaluate(gg.nn.avg_pool(np.array([[[1.0], [5.0], [2.0], [3.0]]]), 2))[0, :, 0]
     array([3. , 2.5])

@@ -26,6 +26,7 @@ from ..base import (
     np,
     promoted,
 )
+from ..documented import documented
 from ..elementwise.arithmetic import DIVIDE, SUBTRACT, negative
 from ..elementwise.exponential import EXP, LOG, exp, log
 from ..elementwise.logic import where
@@ -41,7 +42,10 @@ __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 
 
 class Softmax(Op):
-    """y = exp(x) / sum of exp(x) along an axis, without overflow; dx = y * (dy - sum of dy * y)."""
+    """y = exp(x) / sum of exp(x) along an axis, without overflow.
+
+    Gradient: dx = y * (dy - sum(dy * y)), the sum over the axes.
+    """
 
     axis: int
     onnx = Onnx("Softmax", axis="axis")
@@ -79,7 +83,10 @@ class Softmax(Op):
 
 
 class LogSoftmax(Softmax):
-    """y = log(softmax(x)) along an axis, without overflow; dx = dy - exp(y) * sum of dy."""
+    """y = log(softmax(x)) along an axis, without overflow.
+
+    Gradient: dx = dy - exp(y) * sum(dy), the sum over the axes.
+    """
 
     onnx = Onnx("LogSoftmax", axis="axis")
 
@@ -113,6 +120,7 @@ def decomposed_log_softmax(make: Making, axis: int) -> Tensor:
     return make(SUBTRACT, shifted, make(LOG, total))
 
 
+@documented(Softmax)
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """y = exp(x) / sum exp(x) over axes, without overflow.
 
@@ -124,8 +132,6 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
 
-    Gradient: dx = y * (dy - sum(dy * y)), the sum over the axes.
-
     Source: Bridle 1990, "Probabilistic interpretation of feedforward classification network
         outputs".
 
@@ -136,6 +142,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     return _over(Softmax, x, axis)
 
 
+@documented(LogSoftmax)
 def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """y = log(softmax(x)) over axes, without overflow or log of zero.
 
@@ -147,8 +154,6 @@ def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     Returns: y, of the shape and dtype of x.
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
-
-    Gradient: dx = dy - exp(y) * sum(dy), the sum over the axes.
 
     Source: Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
         functions".

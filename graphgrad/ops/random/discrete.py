@@ -23,6 +23,7 @@ from ..base import (
     whole,
 )
 from ..demands import demand, number
+from ..documented import documented
 from ..elementwise.arithmetic import negative
 from ..elementwise.bounds import minimum
 from ..elementwise.exponential import log, log1p
@@ -62,6 +63,7 @@ def whole_dtype(dtype: Any) -> DType:
     return int_dtype
 
 
+@documented(RandomBits)
 def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -> Tensor:
     """Random bits: integers of 64 or 32 bits, all equally likely.
 
@@ -75,8 +77,6 @@ def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -
 
     Raises: DTypeError for another dtype, or a seed that is no integer; ShapeError for lengths that
     are not known.
-
-    Gradient: none, the result is integer.
 
     Source: words of Philox, or halves of them, the low one first [Salmon et al. 2011, "Parallel
     random numbers: as easy as 1, 2, 3"].
@@ -116,6 +116,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
     return less(u, as_tensor(p, u.dtype))
 
 
+@documented(RandomIntegers)
 def integers(
     low: int, high: int, shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int64"
 ) -> Tensor:
@@ -133,8 +134,6 @@ def integers(
     Raises: DTypeError where there are no such integers, or for a seed that is no integer;
     ShapeError for lengths that are not known.
 
-    Gradient: none, the result is integer.
-
     Source: [Lemire 2019, "Fast random integer generation in an interval"].
 
     >>> sorted(set(gg.evaluate(gg.random.integers(0, 3, (100,), seed=1)).tolist()))
@@ -147,6 +146,7 @@ def integers(
     return drawn(RandomIntegers, shape, dtype, seed, low, high)
 
 
+@documented(RandomPermutation)
 def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
     """The integers 0 ... n-1, each once, in an order drawn at random.
 
@@ -160,8 +160,6 @@ def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
     Raises: ShapeError if n is negative, or a tensor without axes; DTypeError for a seed that is no
     integer.
 
-    Gradient: none, the result is integer.
-
     Source: the stable order of n words of Philox.
 
     >>> sorted(gg.evaluate(gg.random.permutation(4, seed=1)).tolist())
@@ -172,6 +170,7 @@ def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
     return drawn(RandomPermutation, n if isinstance(n, Tensor) else (n,), "int64", seed)
 
 
+@documented(RandomPoisson)
 def poisson(
     shape: Any,
     mean: TensorLike,
@@ -194,8 +193,6 @@ def poisson(
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
-    Gradient: none, the result is integer.
-
     Source: inversion, from 10 on transformed rejection [Hörmann 1993, "The transformed
     rejection method for generating Poisson random variables"].
 
@@ -208,6 +205,7 @@ def poisson(
     return apply(RandomPoisson(None, kind), key, *filled(shape, mean))
 
 
+@documented(RandomBinomial)
 def binomial(
     shape: Any,
     n: TensorLike,
@@ -231,8 +229,6 @@ def binomial(
     Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
-
-    Gradient: none, the result is integer.
 
     Source: inversion, from n * p = 10 on transformed rejection [Hörmann 1993, "The generation of
     binomial random variates"].

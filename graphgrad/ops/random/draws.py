@@ -91,7 +91,7 @@ class Draw(Op, abstract=True):
 
 
 class RandomBits(Draw):
-    """Words of Philox: of 64 bits, or the halves of them. No gradient.
+    """Words of Philox: of 64 bits, or the halves of them. Gradient: none, the result is integer.
 
     name  of the stream; "": that of the op type
     """
@@ -113,7 +113,9 @@ class RandomBits(Draw):
 
 class RandomUniform(Draw):
     """Numbers in [0, 1), all equally likely: the first 53 bits of a word, or the first 24 of half a
-    word, for float16 11, for bfloat16 8. No gradient.
+    word, for float16 11, for bfloat16 8.
+
+    Gradient: none.
 
     name  of the stream; "": that of the op type
     """
@@ -135,7 +137,9 @@ class RandomUniform(Draw):
 
 class RandomNormal(Draw):
     """Numbers of mean 0 and variance 1, normally distributed: the quantile of (k + 1/2) / 2**n,
-    where k is the first n = 53 bits of a word, or n = 32 those of half a word. No gradient.
+    where k is the first n = 53 bits of a word, or n = 32 those of half a word.
+
+    Gradient: none.
 
     name  of the stream; "": that of the op type
     """
@@ -264,8 +268,10 @@ class Rejecting(Draw, abstract=True):
 class RandomIntegers(Rejecting):
     """Integers in [low, high), all equally likely: the high word of word * (high - low).
 
-    Where the low word is less than 2**64 % (high - low), another word is tried: so none is favoured
-    [Lemire 2019, "Fast random integer generation in an interval"]. No gradient.
+    Gradient: none, the result is integer.
+
+    Where the low word is less than 2**64 % (high - low), another word is tried: so none is
+    favoured [Lemire 2019, "Fast random integer generation in an interval"].
     """
 
     low: int
@@ -312,8 +318,10 @@ class RandomIntegers(Rejecting):
 
 
 class RandomPermutation(Draw):
-    """The integers from 0 up to shape[0], each once: the order of as many words, the smallest
-    first. No gradient."""
+    """The integers from 0 up to shape[0], each once: the order of as many words, smallest first.
+
+    Gradient: none, the result is integer.
+    """
 
     def kernel(self, xp: Any, seed: Any, like: Any = None) -> Any:
         count = like.shape[xp.ndim(seed)] if self.shape is None else self.shape[0]

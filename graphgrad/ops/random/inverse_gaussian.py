@@ -37,9 +37,11 @@ __all__ = ["wald"]
 
 class WaldNumber(Op):
     """y = x, a number of Wald's distribution of this mean m and scale s, whose rank stays when they
-    move: dm = dy * y_m, ds = dy * (y - m y_m) / s with y_m = -(dF/dm) / (dF/dy), and that is
-    sqrt(2 pi s y**3) / m**2 * erfcx(sqrt(s / (2 y)) (y / m + 1)). F is that of [Chhikara and Folks
-    1989, "The inverse Gaussian distribution"].
+    move.
+
+    Gradient: dm = dy * y_m, ds = dy * (y - m y_m) / s with y_m = -(dF/dm) / (dF/dy), and that
+        is sqrt(2 pi s y**3) / m**2 * erfcx(sqrt(s / (2 y)) (y / m + 1)). F is that of [Chhikara and
+        Folks 1989, "The inverse Gaussian distribution"].
     """
 
     memory = Memory(view=True)

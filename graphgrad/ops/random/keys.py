@@ -32,6 +32,7 @@ from ..base import (
     tensor_type,
     whole,
 )
+from ..documented import documented
 from .draws import RandomBits, lengths_of
 from .philox import folded
 
@@ -42,7 +43,10 @@ TOGETHER = 1 << 32  # numbers of the draws of one graph; those of an import foll
 
 
 class FoldIn(Binary):
-    """A key made of a key and a number, both integers: other numbers, other keys. No gradient."""
+    """A key made of a key and a number, both integers: other numbers, other keys.
+
+    Gradient: none, keys are integers.
+    """
 
     differentiable = False
     flop_free = True
@@ -321,6 +325,7 @@ def seed(value: int) -> None:
     root.seed = whole("seed", value)
 
 
+@documented(RandomBits)
 def split(key: TensorLike, n: int = 2) -> Tensor:
     """n keys made of one, for draws that are independent of one another.
 
@@ -332,8 +337,6 @@ def split(key: TensorLike, n: int = 2) -> Tensor:
 
     Raises: DTypeError for a key that is no integer; ShapeError for a negative n.
 
-    Gradient: none, keys are integers.
-
     Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
 
     >>> a, b = gg.random.split(7)
@@ -343,6 +346,7 @@ def split(key: TensorLike, n: int = 2) -> Tensor:
     return apply(RandomBits(lengths_of((n,)), as_dtype("int64"), "key"), key_of(as_tensor(key)))
 
 
+@documented(FoldIn)
 def fold_in(key: TensorLike, data: TensorLike) -> Tensor:
     """A key made of a key and a number, such as that of a step, a layer or an example.
 
@@ -353,8 +357,6 @@ def fold_in(key: TensorLike, data: TensorLike) -> Tensor:
     Returns: a tensor of the broadcast shape, int64; where that is (), a seed.
 
     Raises: DTypeError for what is no integer; ShapeError where the two do not broadcast.
-
-    Gradient: none, keys are integers.
 
     Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
 

@@ -53,7 +53,7 @@ class RandomLogGamma(ByParameters):
     """Logarithms of gamma numbers of concentration a and scale 1; by Marsaglia and Tsang's squeeze
     [2000, "A simple method for generating gamma variables"], those below 1 from a + 1.
 
-    da = dy * LogGammaSlope: implicit differentiation [Figurnov et al. 2018].
+    Gradient: da = dy * LogGammaSlope: implicit differentiation [Figurnov et al. 2018].
 
     name  of the stream
     """
@@ -87,6 +87,8 @@ class RandomLogGamma(ByParameters):
 
 class LogGammaSlope(Op):
     """How y = log of a gamma number moves with its concentration a, while its rank stays.
+
+    Gradient: none; asking for it is an error.
 
     s = -(dP/da) / (dP/dy), where P(a, e**y) is the regularised incomplete gamma function and p =
     digamma(a), an input of its own. It is the integral of (p - log t) e**-t t**(a - 1) over t from
@@ -150,7 +152,10 @@ _NODES = _exp_sinh()
 
 class RandomPoisson(ByParameters):
     """Poisson numbers of a mean: by inversion, or by transformed rejection [Hörmann 1993, "The
-    transformed rejection method for generating Poisson random variables"]. No gradient."""
+    transformed rejection method for generating Poisson random variables"].
+
+    Gradient: none, the result is integer.
+    """
 
     per_trial = 2
 
@@ -181,7 +186,10 @@ class RandomPoisson(ByParameters):
 
 class RandomBinomial(ByParameters):
     """How many of n have a chance p: by inversion, or by transformed rejection [Hörmann 1993, "The
-    generation of binomial random variates"]. No gradient."""
+    generation of binomial random variates"].
+
+    Gradient: none, the result is integer.
+    """
 
     per_trial = 2
 

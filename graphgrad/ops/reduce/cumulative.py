@@ -31,6 +31,7 @@ from ..base import (
     rounded_once,
     wants,
 )
+from ..documented import documented
 from ..elementwise.arithmetic import multiply
 from ..elementwise.exponential import LOGADDEXP, exp
 from ..elementwise.logic import equal, where
@@ -80,7 +81,7 @@ class Cumulative(Op, abstract=True):
 
 
 class CumSum(Cumulative):
-    """y[k] = x[0] + ... + x[k] along an axis; dx is the same sum of dy from the other end."""
+    """y[k] = x[0] + ... + x[k] along an axis. Gradient: dx[k] = dy[k] + ... + dy[last]."""
 
     onnx = Onnx("CumSum")
     linear = "joint"
@@ -98,8 +99,8 @@ class CumSum(Cumulative):
 class CumProd(Cumulative):
     """y[k] = x[0] * ... * x[k] along an axis.
 
-    The gradient needs no division, so zeros in x do no harm: what arrives at y[k] directly and by
-    way of y[k + 1] is e[k] = dy[k] + x[k + 1] * e[k + 1], and dx[k] = e[k] * y[k - 1].
+    Gradient: dx[k] = e[k] * y[k - 1] with e[k] = dy[k] + x[k + 1] * e[k + 1]: no division, so
+        right where x is 0.
     """
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -134,10 +135,12 @@ class CumProd(Cumulative):
 class CumLogSumExp(Op):
     """y[k] = log(exp(x[0]) + ... + exp(x[k])) along an axis, without overflow.
 
+    Gradient: dx[k] = the sum of dy[j] * exp(x[k] - y[j]) over j >= k; 0 where y[j] is -inf.
+
     reverse  from x[k] to the last instead
 
-    dx[k] = exp(x[k] - y[k]) * h[k] with h[k] = dy[k] + exp(y[k] - y[k + 1]) * h[k + 1]: no exponent
-    is above 0. -inf where all of x are -inf so far; the gradient there is 0.
+    The sum is exp(x[k] - y[k]) * h[k] with h[k] = dy[k] + exp(y[k] - y[k + 1]) * h[k + 1]: no
+    exponent is above 0.
     """
 
     axis: int
@@ -200,7 +203,7 @@ def _exp_of_gap(x: Tensor, y: Tensor) -> Tensor:
 
 
 class Shift(Op):
-    """y[k] = x[k - by] along an axis, 0 where there is none; dx = dy shifted back."""
+    """y[k] = x[k - by] along an axis, 0 where there is none. Gradient: dx = dy shifted back."""
 
     axis: int
     by: int
@@ -240,11 +243,13 @@ class Shift(Op):
 class Recurrence(Op):
     """y[k] = b[k] + c[k] * y[k - 1] along an axis; c[0] does not matter.
 
+    Gradient: a recurrence the other way: db[k] = dy[k] + c[k + 1] * db[k + 1] and dc[k] = db[k]
+        * y[k - 1].
+
     reverse  y[k] = b[k] + c[k] * y[k + 1]; the last of c does not matter
 
-    The gradient is a recurrence the other way: db[k] = dy[k] + c[k + 1] * db[k + 1] and
-    dc[k] = db[k] * y[k - 1]. Computed in log2(n) steps that each double the reach
-    [Blelloch 1990, "Prefix sums and their applications", sec. 1.4].
+    Computed in log2(n) steps that each double the reach [Blelloch 1990, "Prefix sums and their
+    applications", sec. 1.4].
     """
 
     axis: int
@@ -315,6 +320,7 @@ def _shifted(xp: Any, x: Any, axis: int, by: int, fill: float) -> Any:
     return _cut(xp.concatenate(parts, axis=axis), axis, start, start + x.shape[axis])
 
 
+@documented(CumSum)
 def cumulative_sum(
     x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -331,8 +337,6 @@ def cumulative_sum(
     Raises: ShapeError if x has no such axis, or more than one and none is given; DTypeError if
         dtype would drop the imaginary part.
 
-    Gradient: dx[k] = dy[k] + ... + dy[last].
-
     Source: the array API standard, cumulative_sum.
 
     >>> gg.evaluate(gg.cumulative_sum([1, 2, 3], include_initial=True))
@@ -343,6 +347,7 @@ def cumulative_sum(
     return _accumulated(CumSum, x, axis, 0 if include_initial else None)
 
 
+@documented(CumProd)
 def cumulative_prod(
     x: TensorLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -359,9 +364,6 @@ def cumulative_prod(
     Raises: ShapeError if x has no such axis, or more than one and none is given; DTypeError if
         dtype would drop the imaginary part.
 
-    Gradient: dx[k] = e[k] * y[k - 1] with e[k] = dy[k] + x[k + 1] * e[k + 1]: no division, so right
-        where x is 0.
-
     Source: the array API standard, cumulative_prod.
 
     >>> gg.evaluate(gg.cumulative_prod([1, 2, 3, 4]))
@@ -372,6 +374,7 @@ def cumulative_prod(
     return _accumulated(CumProd, x, axis, 1 if include_initial else None)
 
 
+@documented(CumSum)
 def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running sum along an axis: y[k] = x[0] + ... + x[k].
 
@@ -383,8 +386,6 @@ def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
     Returns: shape of x, or of the flattened x.
 
     Raises: ShapeError if x has no such axis; DTypeError if dtype would drop the imaginary part.
-
-    Gradient: dx[k] = dy[k] + ... + dy[last].
 
     Source: numpy.cumsum.
 
@@ -420,6 +421,7 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor
     return cumulative_prod(flatten(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
+@documented(CumLogSumExp)
 def cumulative_logsumexp(
     x: TensorLike, axis: int | None = None, *, exclusive: bool = False, reverse: bool = False
 ) -> Tensor:
@@ -434,8 +436,6 @@ def cumulative_logsumexp(
     Returns: y, of the shape of x, or of the flattened x; -inf where all of x are -inf so far.
 
     Raises: ShapeError if x has no such axis; DTypeError for complex x.
-
-    Gradient: dx[k] = the sum of dy[j] * exp(x[k] - y[j]) over j >= k; 0 where y[j] is -inf.
 
     Source: tf.math.cumulative_logsumexp; jax.lax.cumlogsumexp.
 

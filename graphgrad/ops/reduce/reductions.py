@@ -44,6 +44,7 @@ from ..base import (
     tensor_type,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..elementwise.arithmetic import ADD, DIVIDE, SUBTRACT
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.complex_parts import conj, imag, real
@@ -116,7 +117,10 @@ def reduced(shape: Shape, axes: Axes, keepdims: bool) -> Shape:
 
 
 class Reduction(Op, abstract=True):
-    """Family: axes are sorted and non-negative."""
+    """Family: axes are sorted and non-negative.
+
+    Returns: x without the axes, or with length 1 there.
+    """
 
     axes: Axes
     keepdims: bool = False
@@ -163,7 +167,7 @@ class Reduction(Op, abstract=True):
 
 
 class ReduceSum(Reduction):
-    """y = sum of x over axes, dx = dy broadcast."""
+    """y = sum of x over axes. Gradient: dx = dy, broadcast."""
 
     onnx = Onnx("ReduceSum")
     traits = Traits(reduction="sum")
@@ -176,6 +180,7 @@ class ReduceSum(Reduction):
         return (self.spread(dy, node.inputs[0]),)
 
 
+@documented(ReduceSum)
 def sum(
     x: TensorLike,
     axis: Any = None,
@@ -195,12 +200,8 @@ def sum(
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 
-    Returns: x without the axes, or with length 1 there.
-
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
         DTypeError for a dtype, initial or where that does not fit.
-
-    Gradient: dx = dy, broadcast.
 
     Source: numpy.sum.
 
@@ -273,7 +274,7 @@ def widened(x: Tensor) -> Tensor:
 class SizeOf(Op):
     """The number of elements that axes of x have together, known only when run; 0-d.
 
-    The gradient is zero.
+    Gradient: zero.
     """
 
     axes: Axes
@@ -318,7 +319,7 @@ def size_over(x: Tensor, axes: Axes, dtype: DType) -> Tensor:
 
 
 class ReduceMean(Reduction):
-    """y = mean of x over axes, dx = dy / count, broadcast."""
+    """y = mean of x over axes. Gradient: dx = dy / n, broadcast."""
 
     onnx = Onnx("ReduceMean")
     traits = Traits(reduction="mean")
@@ -339,6 +340,7 @@ class ReduceMean(Reduction):
         return (self.spread(cast(dx, x.dtype), x),)
 
 
+@documented(ReduceMean)
 def mean(
     x: TensorLike,
     axis: Any = None,
@@ -356,12 +358,8 @@ def mean(
         dtype: what x is cast to first, floating or complex.
         where: bools that broadcast to x: only these elements count.
 
-    Returns: x without the axes, or with length 1 there.
-
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
         DTypeError for a dtype that is not floating, or a where that is not bool.
-
-    Gradient: dx = dy / n, broadcast.
 
     Source: numpy.mean.
 
@@ -493,7 +491,10 @@ def _mean(x: Tensor, axes: Axes, keepdims: bool, where: Any) -> Tensor:
 
 
 class ReduceMax(Reduction):
-    """y = largest of x over axes (NaN if there is one); dx = dy in equal shares to all that tie.
+    """y = largest of x over axes (NaN if there is one).
+
+    Gradient: dx = dy in equal shares to the elements that are the largest; of complex numbers
+        to the first.
 
     0.0 and -0.0 are equal: the last is the largest, or in long rows any, as of NumPy.
     """
@@ -518,7 +519,11 @@ class ReduceMax(Reduction):
 
 
 class ReduceMin(ReduceMax):
-    """y = smallest of x over axes (NaN if there is one); dx = dy in equal shares to ties."""
+    """y = smallest of x over axes (NaN if there is one).
+
+    Gradient: dx = dy in equal shares to the elements that are the smallest; of complex numbers
+        to the first.
+    """
 
     onnx = Onnx("ReduceMin")
     to_onnx = Reduction.to_onnx
@@ -531,7 +536,9 @@ class ReduceMin(ReduceMax):
 class TieShares(Op):
     """1 / n at the n elements of x that are its largest (or smallest) over axes, else 0.
 
-    NaN counts as the extremum. The gradient is zero.
+    Gradient: zero.
+
+    NaN counts as the extremum.
     """
 
     axes: Axes
@@ -566,6 +573,7 @@ class TieShares(Op):
         yield cls((0, 1), False), [rng.normal(size=(3, 2)).astype("float32")]
 
 
+@documented(ReduceMax)
 def max(
     x: TensorLike,
     axis: Any = None,
@@ -583,13 +591,8 @@ def max(
         initial: a number to begin with; with it, there may be nothing along an axis.
         where: bools that broadcast to x: only these elements count; takes an initial.
 
-    Returns: x without the axes, or with length 1 there.
-
     Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
         DTypeError for an initial or where that does not fit.
-
-    Gradient: dx = dy in equal shares to the elements that are the largest; of complex numbers to
-        the first.
 
     Source: numpy.max.
 
@@ -600,6 +603,7 @@ def max(
     return _extremum(ReduceMax, as_tensor(x), axis, keepdims, initial, where)
 
 
+@documented(ReduceMin)
 def min(
     x: TensorLike,
     axis: Any = None,
@@ -617,13 +621,8 @@ def min(
         initial: a number to begin with; with it, there may be nothing along an axis.
         where: bools that broadcast to x: only these elements count; takes an initial.
 
-    Returns: x without the axes, or with length 1 there.
-
     Raises: ShapeError if x has no such axis, nothing along it, or a where without initial;
         DTypeError for an initial or where that does not fit.
-
-    Gradient: dx = dy in equal shares to the elements that are the smallest; of complex numbers to
-        the first.
 
     Source: numpy.min.
 
@@ -679,7 +678,10 @@ def _place_of_complex(op: type[ReduceMax], x: Tensor, axis: int) -> Tensor:
 
 
 class ArgMax(Op):
-    """The place (int64) of the first largest element of x along an axis. No gradient."""
+    """The place (int64) of the first largest element of x along an axis.
+
+    Gradient: none, the result is not floating.
+    """
 
     axis: int
     keepdims: bool = False
@@ -713,7 +715,10 @@ class ArgMax(Op):
 
 
 class ArgMin(ArgMax):
-    """The place (int64) of the first smallest element of x along an axis. No gradient."""
+    """The place (int64) of the first smallest element of x along an axis.
+
+    Gradient: none, the result is not floating.
+    """
 
     onnx = Onnx("ArgMin")
     to_onnx = ArgMax.to_onnx
@@ -722,6 +727,7 @@ class ArgMin(ArgMax):
         return xp.asarray(xp.argmin(x, axis=self.axis, keepdims=self.keepdims), dtype=INT64)
 
 
+@documented(ArgMax)
 def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The place of the first largest element along an axis; of the first NaN if there is one.
 
@@ -734,8 +740,6 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
 
     Raises: ShapeError if x has no such axis, or nothing along it.
 
-    Gradient: none, the result is not floating.
-
     Source: numpy.argmax.
 
     >>> gg.evaluate(gg.argmax([[1, 5], [7, 2]], axis=1))
@@ -744,6 +748,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     return _argextremum(ArgMax, as_tensor(x), axis, keepdims)
 
 
+@documented(ArgMin)
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The place of the first smallest element along an axis; of the first NaN if there is one.
 
@@ -755,8 +760,6 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     Returns: int64, x without the axes, or with length 1 there.
 
     Raises: ShapeError if x has no such axis, or nothing along it.
-
-    Gradient: none, the result is not floating.
 
     Source: numpy.argmin.
 
@@ -785,7 +788,10 @@ def _place(op: type[ArgMax], x: Tensor, axis: int, keepdims: bool) -> Tensor:
 
 
 class ReduceProd(Reduction):
-    """y = product of x over axes; dx = dy * the product of all others, right with zeros in x."""
+    """y = product of x over axes.
+
+    Gradient: dx = dy * the product of all others, without division: right where x is 0.
+    """
 
     onnx = Onnx("ReduceProd")
     traits = Traits(reduction="prod")
@@ -819,7 +825,7 @@ def _others(x: Tensor, axes: Axes) -> Tensor:
 
 
 class Flat(Op):
-    """x with its last axes, from `axis` on, as one; dx = dy with the axes back."""
+    """x with its last axes, from `axis` on, as one. Gradient: dx = dy with the axes back."""
 
     axis: int
     memory = Memory(view=True, alias=True, reshapes=True)
@@ -848,6 +854,7 @@ class Flat(Op):
         yield cls(0), [rng.normal(size=())]
 
 
+@documented(ReduceProd)
 def prod(
     x: TensorLike,
     axis: Any = None,
@@ -867,12 +874,8 @@ def prod(
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 
-    Returns: x without the axes, or with length 1 there.
-
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
         DTypeError for a dtype, initial or where that does not fit.
-
-    Gradient: dx = dy * the product of all others, without division: right where x is 0.
 
     Source: numpy.prod.
 
@@ -889,9 +892,12 @@ def prod(
 
 
 class ReduceLogSumExp(Reduction):
-    """y = log of the sum of exp(x) over axes, without overflow; dx = dy * ExpShares(x).
+    """y = log of the sum of exp(x) over axes, without overflow.
 
-    -inf over no elements, or where all of them are -inf; the gradient there is 0.
+    Gradient: dx = dy * exp(x - y), the softmax of x; 0 where all of x are -inf [Blanchard,
+        Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax functions"].
+
+    -inf over no elements, or where all of them are -inf.
     """
 
     onnx = Onnx("ReduceLogSumExp")
@@ -926,7 +932,7 @@ class ReduceLogSumExp(Reduction):
 class ExpShares(Op):
     """s = exp(x) / the sum of exp(x) over axes, without overflow; 0 where all of x are -inf.
 
-    dx = s * (ds - sum of ds * s).
+    Gradient: dx = s * (ds - sum of ds * s).
     """
 
     axes: Axes
@@ -978,6 +984,7 @@ def _decomposed_exponentials(make: Making, axes: Axes) -> tuple[Tensor, Tensor, 
     return shift, e, make(ReduceSum(axes, True), e)
 
 
+@documented(ReduceLogSumExp)
 def logsumexp(
     x: TensorLike, axis: Any = None, keepdims: bool = False, *, where: Any = True
 ) -> Tensor:
@@ -993,10 +1000,6 @@ def logsumexp(
 
     Raises: ShapeError if x has no such axis or where does not broadcast; DTypeError for a where
         that is not bool.
-
-    Gradient: dx = dy * exp(x - y), the softmax of x; 0 where all of x are -inf
-        [Blanchard, Higham and Higham 2021, "Accurately computing the log-sum-exp and softmax
-        functions"].
 
     >>> gg.evaluate(gg.logsumexp([[99.0, 99.0]], axis=1)).round(4)
     array([99.6931])
@@ -1020,7 +1023,7 @@ def _logsumexp_of_complex(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 
 
 class ReduceAny(Reduction):
-    """Whether any element over axes is true (not 0). No gradient."""
+    """Whether any element over axes is true (not 0). Gradient: none, the result is bool."""
 
     differentiable = False
     traits = Traits(reduction="any")
@@ -1041,7 +1044,7 @@ class ReduceAny(Reduction):
 
 
 class ReduceAll(ReduceAny):
-    """Whether all elements over axes are true (not 0). No gradient."""
+    """Whether all elements over axes are true (not 0). Gradient: none, the result is bool."""
 
     traits = Traits(reduction="all")
 
@@ -1053,6 +1056,7 @@ class ReduceAll(ReduceAny):
         return to.Not(to.apply(ReduceAny(self.axes, self.keepdims), to.Not(to.cast(x, "bool"))))
 
 
+@documented(ReduceAny)
 def any(
     x: TensorLike,
     axis: Any = None,
@@ -1073,8 +1077,6 @@ def any(
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
         DTypeError for a where that is not bool.
 
-    Gradient: none, the result is bool.
-
     Source: numpy.any.
 
     >>> gg.evaluate(gg.any([[0, 1], [0, 0]], axis=1))
@@ -1084,6 +1086,7 @@ def any(
     return apply(ReduceAny(normal_axes(axis, x.ndim), truth("keepdims", keepdims)), x)
 
 
+@documented(ReduceAll)
 def all(
     x: TensorLike,
     axis: Any = None,
@@ -1103,8 +1106,6 @@ def all(
 
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
         DTypeError for a where that is not bool.
-
-    Gradient: none, the result is bool.
 
     Source: numpy.all.
 

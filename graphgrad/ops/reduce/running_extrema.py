@@ -24,6 +24,7 @@ from ..base import (
     np,
     tensor_type,
 )
+from ..documented import documented
 from ..onnx_loops import greatest_so_far
 from ..onnx_places import LAST
 from ..shape.indexing import zeros_of
@@ -36,7 +37,7 @@ __all__ = ["cummax", "cummin"]
 class CumMax(Op):
     """y[k] = the largest of x[0] to x[k] along an axis, NaN from the first one on.
 
-    dx = dy added up where y came from: at the first of equal elements.
+    Gradient: dx = dy added up where y came from: at the first of equal elements.
     """
 
     axis: int
@@ -75,7 +76,7 @@ class CumMax(Op):
 
 
 class CumMin(CumMax):
-    """y[k] = the smallest of x[0] to x[k] along an axis; dx as of CumMax."""
+    """y[k] = the smallest of x[0] to x[k] along an axis."""
 
     traits = Traits(idempotent=True)
     derivative = Derivative(relevance="moved")
@@ -88,7 +89,10 @@ class CumMin(CumMax):
 
 
 class RunStart(Op):
-    """At each place along an axis, the last place (int64) where the value changed. No gradient."""
+    """At each place along an axis, the last place (int64) where the value changed.
+
+    Gradient: none.
+    """
 
     axis: int
     differentiable = False
@@ -134,6 +138,7 @@ class RunStart(Op):
         yield cls(0), [rng.normal(size=(0, 2))]
 
 
+@documented(CumMax)
 def cummax(x: TensorLike, axis: int = 0) -> Tensor:
     """The largest so far along an axis: y[k] = the largest of x[0] to x[k]; NaN from one on.
 
@@ -145,8 +150,6 @@ def cummax(x: TensorLike, axis: int = 0) -> Tensor:
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
 
-    Gradient: dx = dy added up where y came from: at the first of equal elements.
-
     Source: numpy.maximum.accumulate; jax.lax.cummax.
 
     >>> gg.evaluate(gg.cummax([1, 3, 2, 4]))
@@ -156,6 +159,7 @@ def cummax(x: TensorLike, axis: int = 0) -> Tensor:
     return apply(CumMax(normal_axis(axis, x.ndim)), x)
 
 
+@documented(CumMin)
 def cummin(x: TensorLike, axis: int = 0) -> Tensor:
     """The smallest so far along an axis: y[k] = the smallest of x[0] to x[k]; NaN from one on.
 
@@ -166,8 +170,6 @@ def cummin(x: TensorLike, axis: int = 0) -> Tensor:
     Returns: shape and dtype of x.
 
     Raises: ShapeError if x has no such axis; DTypeError if x is complex.
-
-    Gradient: dx = dy added up where y came from: at the first of equal elements.
 
     Source: numpy.minimum.accumulate; jax.lax.cummin.
 

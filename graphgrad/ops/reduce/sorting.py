@@ -34,6 +34,7 @@ from ..base import (
     wants,
     whole,
 )
+from ..documented import documented
 from ..elementwise.complex_parts import imag, real
 from ..elementwise.logic import isnan, where
 from ..shape.indexing import Places, as_places, check_integers, check_updates, zeros_of
@@ -54,7 +55,9 @@ INT64 = as_dtype("int64")
 
 
 class GatherElements(Op):
-    """y[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; dx = dy added up there.
+    """y[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis.
+
+    Gradient: dx = dy added up at the indices, zeros elsewhere.
 
     x and indices have equal lengths beside the axis.
     """
@@ -94,8 +97,9 @@ class GatherElements(Op):
 class ScatterElements(Op):
     """x with updates added at the indices along an axis, each column on its own.
 
+    Gradient: dx = dy, dupdates = dy picked at the indices.
+
     x, indices and updates have equal lengths beside the axis; indices and updates have one shape.
-    dx = dy, dupdates = dy picked at the indices.
     """
 
     axis: int
@@ -155,6 +159,7 @@ def _along(x: TensorType, indices: TensorType, axis: int) -> Shape:
     return tuple(dims)
 
 
+@documented(GatherElements)
 def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Tensor:
     """Elements picked along an axis, place by place: y[.., i, ..] = x[.., indices[.., i, ..], ..].
 
@@ -169,8 +174,6 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Te
     Raises: ShapeError where the ranks differ, lengths beside the axis do not broadcast, or there is
     no such axis; DTypeError for indices that are no integers. A run raises IndexError for an index
     that is out of bounds.
-
-    Gradient: dx = dy added up at the indices, zeros elsewhere.
 
     Source: the array API standard, take_along_axis.
 
@@ -200,7 +203,7 @@ def _spread(x: Tensor, beside: Shape, axis: int) -> Tensor:
 
 
 class Sort(Op):
-    """x in order along an axis; dx = dy put back where its elements came from.
+    """x in order along an axis. Gradient: dx = dy, each element at the place it came from.
 
     Equal elements keep their order, so the first of a tie has the gradient of the first place.
     """
@@ -239,7 +242,10 @@ class Sort(Op):
 
 
 class ArgSort(Op):
-    """The places of the elements of x in order along an axis, ties as in x. No gradient."""
+    """The places of the elements of x in order along an axis, ties as in x.
+
+    Gradient: none, the result is integer.
+    """
 
     axis: int
     descending: bool = False
@@ -267,9 +273,10 @@ class ArgSort(Op):
 
 
 class TopK(Op):
-    """The k largest (or smallest) elements along an axis, in order, and their places.
+    """The k largest (or smallest) elements along an axis, in order, and their places; of a tie the
+    first.
 
-    The gradient of the values goes back to their places; of a tie the first is taken.
+    Gradient: dx = the gradient of values, each element at the place it came from.
     """
 
     k: int
@@ -337,6 +344,7 @@ def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(order, axis=axis)
 
 
+@documented(Sort)
 def sort(
     x: TensorLike,
     axis: int | None = -1,
@@ -359,8 +367,6 @@ def sort(
 
     Raises: ShapeError if x has no such axis; DTypeError for what is no array.
 
-    Gradient: dx = dy, each element at the place it came from.
-
     Source: the array API standard, sort.
 
     >>> gg.evaluate(gg.sort([3, 1, 2], descending=True))
@@ -376,6 +382,7 @@ def sort(
     return apply(Sort(normal_axis(axis, x.ndim), truth("descending", descending)), x)
 
 
+@documented(ArgSort)
 def argsort(
     x: TensorLike,
     axis: int | None = -1,
@@ -397,8 +404,6 @@ def argsort(
     Returns: same shape as x, int64.
 
     Raises: ShapeError if x has no such axis; DTypeError for what is no array.
-
-    Gradient: none, the result is integer.
 
     Source: the array API standard, argsort.
 
@@ -518,6 +523,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     return sort(a, axis)
 
 
+@documented(TopK)
 def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their places.
 
@@ -531,8 +537,6 @@ def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tupl
 
     Raises: ShapeError if x has no such axis, or for a k that does not fit; DTypeError if x is
     complex.
-
-    Gradient: dx = the gradient of values, each element at the place it came from.
 
     Source: torch.topk.
 

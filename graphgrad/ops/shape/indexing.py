@@ -36,6 +36,7 @@ from ..base import (
     wants,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..elementwise.bounds import minimum
 from ..onnx_places import places_of, scattered
 from .places import mask_places
@@ -99,7 +100,9 @@ def as_places(indices: Tensor) -> Tensor:
 
 
 class Gather(Op):
-    """y = x at the indices along an axis; dx = dy added up at the indices.
+    """y = x at the indices along an axis.
+
+    Gradient: dx = dy added up at the indices, zeros elsewhere.
 
     x: (..., N, ...)    indices: any shape, -N to N - 1, in place of the axis in y
     """
@@ -144,7 +147,9 @@ class Gather(Op):
 
 
 class ScatterAdd(Op):
-    """y = x with updates added at the indices along an axis; dx = dy, dupdates = dy at the indices.
+    """y = x with updates added at the indices along an axis.
+
+    Gradient: dx = dy, dupdates = take(dy, indices, axis).
 
     x: (..., N, ...)    indices: any shape    updates: the shape of x, with that of indices in
     place of the axis. An index named twice is added twice.
@@ -215,9 +220,11 @@ def check_updates(x: TensorType, expected: Shape, updates: TensorType) -> None:
 class GetItem(Op):
     """y = x[key], where the key has index arrays among integers, slices and new axes.
 
+    Gradient: dx = dy added up at the key, zeros elsewhere.
+
     Inputs: x, and the index arrays in the order of their AT in the key. The shape is NumPy's: the
     arrays and integers broadcast together; that shape stands where they do, or in front if slices
-    or new axes are between them. dx = dy added up at the key.
+    or new axes are between them.
     """
 
     key: Key
@@ -262,7 +269,7 @@ class GetItem(Op):
 
 
 class AddAt(Op):
-    """y = x with updates added at the key; dx = dy, dupdates = dy[key].
+    """y = x with updates added at the key. Gradient: dx = dy, dupdates = dy[key].
 
     Inputs: x, updates, and the index arrays of the key as for GetItem.
     """
@@ -387,6 +394,7 @@ def _check_ints(x: TensorType, key: Key) -> None:
 # --- x[...] ----------------------------------------------------------------------------------
 
 
+@documented(GetItem)
 def getitem(x: TensorLike, key: Any, /) -> Tensor:
     """x[key], as NumPy indexes.
 
@@ -404,8 +412,6 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     Raises: ShapeError for too many indices, one that is out of bounds, or a mask that does not fit;
     DTypeError for what is no index. A run raises IndexError for a computed index that is out of
     bounds, or a computed mask that does not fit.
-
-    Gradient: dx = dy added up at the key, zeros elsewhere.
 
     Source: NumPy's page "Indexing on ndarrays".
 
@@ -601,6 +607,7 @@ def _add_part(x: Tensor, axis: int, part: Any, key: list[Any], indices: list[Ten
         indices.append(constant(part))
 
 
+@documented(AddAt)
 def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     """x with updates added at x[key]; what the key names twice is added twice.
 
@@ -613,8 +620,6 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
 
     Raises: ShapeError for a key that does not fit x, or updates that do not broadcast; DTypeError
     for what is no index, and for updates of a kind that x cannot hold, as floats for integers.
-
-    Gradient: dx = dy, dupdates = dy[key].
 
     Source: numpy.add.at.
 
@@ -652,6 +657,7 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
     return broadcast_to(fitted, shape)
 
 
+@documented(ScatterAdd)
 def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: int = 0) -> Tensor:
     """x with updates added at indices along an axis; an index named twice is added twice.
 
@@ -667,8 +673,6 @@ def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: i
     Raises: ShapeError if x has no such axis, or updates do not broadcast; DTypeError for indices
     that are no integers, and for updates of a kind that x cannot hold, as floats for integers. A
     run raises IndexError for an index that is out of bounds.
-
-    Gradient: dx = dy, dupdates = take(dy, indices, axis).
 
     >>> gg.evaluate(gg.scatter_add([1.0, 2.0, 3.0], [0, 0, 2], 10.0))
     array([21.,  2., 13.])

@@ -37,6 +37,7 @@ from ..base import (
     wants,
     whole,
 )
+from ..documented import documented
 from .reshaping import broadcast_like, flatten, listed, normal_axis
 from .slicing import FULL, Slice, normal_slice
 
@@ -44,7 +45,7 @@ __all__ = ["concat", "concatenate", "split", "stack", "unstack"]
 
 
 class Concat(Op):
-    """The inputs one after the other along an axis; every dx is its part of dy."""
+    """The inputs one after the other along an axis. Gradient: dxs = dy cut at the same places."""
 
     axis: int
     onnx = Onnx("Concat", axis="axis")
@@ -119,7 +120,9 @@ def _total(lengths: Sequence[Dim]) -> Dim:
 class ConcatPart(Op):
     """The part of the first input that is input 1 + index of a Concat of the others.
 
-    For lengths known only when run. dx = dy among zeros.
+    Gradient: dx = dy among zeros.
+
+    For lengths known only when run.
     """
 
     axis: int
@@ -161,6 +164,7 @@ def _zeros_of(x: Tensor) -> Tensor:
     return broadcast_like(like(0, x), x)
 
 
+@documented(Concat)
 def concat(
     xs: Any, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
@@ -176,8 +180,6 @@ def concat(
 
     Raises: ShapeError for no tensors, or ranks or lengths beside the axis that differ; DTypeError
     for a dtype that one of theirs is not cast to.
-
-    Gradient: dxs = dy cut at the same places.
 
     Source: the array API standard, concat.
 
@@ -224,7 +226,7 @@ def _joined(xs: Any, what: str, dtype: Any, casting: str) -> tuple[Tensor, ...]:
 
 
 class Stack(Op):
-    """The inputs side by side on a new axis; every dx is its part of dy."""
+    """The inputs side by side on a new axis. Gradient: dxs = unstack(dy, axis)."""
 
     axis: int
     linear = "joint"
@@ -262,7 +264,10 @@ class Stack(Op):
 
 
 class Unstack(Op):
-    """x taken apart along an axis of known length, one output an index. The adjoint of Stack."""
+    """x taken apart along an axis of known length, one output an index; the adjoint of Stack.
+
+    Gradient: dx = stack(dys, axis).
+    """
 
     axis: int
     count: int
@@ -295,6 +300,7 @@ def _outputs(parts: Sequence[Any]) -> Any:
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
+@documented(Stack)
 def stack(xs: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """The tensors side by side on a new axis.
 
@@ -309,8 +315,6 @@ def stack(xs: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same_kin
     Raises: ShapeError for no tensors, shapes that differ, or an axis that does not fit; DTypeError
     for a dtype that one of theirs is not cast to.
 
-    Gradient: dxs = unstack(dy, axis).
-
     Source: the array API standard, stack.
 
     >>> gg.evaluate(gg.stack([[1, 2], [3, 4]], axis=1))
@@ -321,6 +325,7 @@ def stack(xs: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same_kin
     return apply(Stack(normal_axis(axis, tensors[0].ndim + 1)), *tensors)
 
 
+@documented(Unstack)
 def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     """x[0], x[1], ... along an axis, as one node.
 
@@ -331,8 +336,6 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     Returns: a tuple of tensors without the axis, of the dtype of x.
 
     Raises: ShapeError if x has no such axis, or its length is not known.
-
-    Gradient: dx = stack(dys, axis).
 
     Source: the array API standard, unstack.
 
@@ -348,7 +351,7 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 class Split(Op):
-    """x cut along an axis; dx = the dys joined.
+    """x cut along an axis. Gradient: dx = concat(dys, axis).
 
     at  the places of the cuts, or the number of equal parts
     """
@@ -404,6 +407,7 @@ class Split(Op):
         yield cls(1, 2), [rng.normal(size=(2, 4)).astype("float32")]
 
 
+@documented(Split)
 def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """x cut along an axis.
 
@@ -413,11 +417,9 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
             NumPy a part is x[a:b] of two places that follow, also where b is before a.
         axis: the axis.
 
-    Returns: a tuple of tensors, of the dtype of x.
+    Returns: a tuple of tensors, of the dtype of x; where they overlap, their gradients add up.
 
     Raises: ShapeError if x has no such axis, or where the parts would not be equal.
-
-    Gradient: dx = concat(dys, axis); where parts overlap, their dys are added up.
 
     Source: numpy.split.
 

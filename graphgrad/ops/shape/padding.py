@@ -26,6 +26,7 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 from ..onnx_places import BACKWARD, read_slices
 from .indexing import take
 from .reshaping import (
@@ -44,7 +45,7 @@ __all__ = ["flip", "roll", "tile"]
 
 
 class Flip(Op):
-    """x with the elements along the axes in reverse order; dx = dy reversed."""
+    """x with the elements along the axes in reverse order. Gradient: dx = flip(dy, axis)."""
 
     axes: tuple[int, ...]
     traits = Traits(involution=True)
@@ -80,6 +81,7 @@ class Flip(Op):
         yield cls(()), [rng.normal(size=())]
 
 
+@documented(Flip)
 def flip(x: TensorLike, axis: Any = None) -> Tensor:
     """x with the elements along axes in reverse order.
 
@@ -90,8 +92,6 @@ def flip(x: TensorLike, axis: Any = None) -> Tensor:
     Returns: same shape and dtype as x.
 
     Raises: ShapeError if x has no such axis, or one is named twice.
-
-    Gradient: dx = flip(dy, axis).
 
     Source: the array API standard, flip.
 
@@ -104,7 +104,10 @@ def flip(x: TensorLike, axis: Any = None) -> Tensor:
 
 
 class Roll(Op):
-    """x moved along axes, what leaves at one end coming in at the other; dx = dy moved back."""
+    """x moved along axes, what leaves at one end coming in at the other.
+
+    Gradient: dx = roll(dy, -shift, axis).
+    """
 
     shifts: tuple[int, ...]
     axes: tuple[int, ...]
@@ -140,6 +143,7 @@ class Roll(Op):
         yield cls((1,), (1,)), [rng.normal(size=(2, 0))]
 
 
+@documented(Roll)
 def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     """x moved along axes, what leaves at one end coming in at the other.
 
@@ -152,8 +156,6 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
 
     Raises: ShapeError if x has no such axis, or there is not one shift for each; TypeError for a
     shift that is no int.
-
-    Gradient: dx = roll(dy, -shift, axis).
 
     Source: the array API standard, roll.
 
@@ -172,7 +174,10 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
 
 
 class Pad(Op):
-    """x with one number around it: (before, after) for each axis; dx = what lies in the middle."""
+    """x with one number around it: (before, after) for each axis.
+
+    Gradient: dx = the part of dy in the middle.
+    """
 
     widths: tuple[tuple[int, int], ...]
     value: Any = 0
@@ -221,7 +226,7 @@ class Pad(Op):
 
 
 class EnsureLength(Op):
-    """y = x, checked when run to have so many places, or more, along an axis. dx = dy.
+    """y = x, checked when run to have so many places, or more, along an axis. Gradient: dx = dy.
 
     what  what needs them, for the error
     """
@@ -258,7 +263,7 @@ class EnsureLength(Op):
 
 
 class Tile(Op):
-    """x repeated as a whole along each of its axes; dx = dy summed over the copies."""
+    """x repeated as a whole along each of its axes. Gradient: dx = dy added up over the copies."""
 
     repeats: tuple[int, ...]
     onnx = Onnx("Tile")
@@ -294,7 +299,10 @@ class Tile(Op):
 
 
 class Untile(Op):
-    """The sum of the equal parts of x along each axis. The adjoint of Tile: dx = dy tiled."""
+    """The sum of the equal parts of x along each axis. The adjoint of Tile.
+
+    Gradient: dx = dy tiled.
+    """
 
     repeats: tuple[int, ...]
     linear = "joint"
@@ -336,6 +344,7 @@ class Untile(Op):
         yield cls(()), [rng.normal(size=())]
 
 
+@documented(Tile)
 def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
     """x repeated as a whole along axes.
 
@@ -346,8 +355,6 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
     Returns: x with the longer axes, more of them if there are more numbers; its dtype.
 
     Raises: ShapeError for a negative number; TypeError for what are no integers.
-
-    Gradient: dx = dy added up over the copies.
 
     Source: the array API standard, tile.
 
@@ -368,7 +375,7 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
 
 
 class Repeat(Op):
-    """Each element of x `count` times along an axis; dx = dy summed over the copies."""
+    """Each element of x `count` times along an axis. Gradient: dx = dy summed over the copies."""
 
     count: int
     axis: int
@@ -405,7 +412,10 @@ class Repeat(Op):
 
 
 class Unrepeat(Op):
-    """The sum of every `count` neighbours along an axis; dx = dy repeated. Adjoint of Repeat."""
+    """The sum of every `count` neighbours along an axis; the adjoint of Repeat.
+
+    Gradient: dx = dy repeated.
+    """
 
     count: int
     axis: int

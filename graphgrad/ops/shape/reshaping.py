@@ -34,6 +34,7 @@ from ..base import (
     whole,
 )
 from ..batching import Batch, Outputs
+from ..documented import documented
 
 __all__ = [
     "broadcast_arrays",
@@ -78,7 +79,9 @@ def distinct_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 class Reshape(Op):
-    """The elements of x in row-major order under another shape; dx = dy reshaped back.
+    """The elements of x in row-major order under another shape.
+
+    Gradient: dx = dy in the shape of x.
 
     A length of -1 is what is left over; ("axis", i) is the length of axis i of x.
     """
@@ -159,6 +162,7 @@ def _left_over(old: Shape, dims: list[Dim], at: int) -> Dim:
     return left if not names else names[0] if left == 1 else None
 
 
+@documented(Reshape)
 def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """x in another shape, elements in row-major order unless another is given.
 
@@ -174,8 +178,6 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
 
     Raises: ShapeError where the numbers of elements differ, more than one length is left over, or x
     has no length of that name; ValueError for another order.
-
-    Gradient: dx = dy in the shape of x.
 
     Source: the array API standard, reshape.
 
@@ -211,7 +213,10 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
 
 
 class ReshapeLike(Op):
-    """The elements of x under the shape of the second input, which is known only when run."""
+    """The elements of x under the shape of the second input, which is known only when run.
+
+    Gradient: dx = dy in the shape of x; none to like, or zero where lengths of it are unknown.
+    """
 
     memory = Memory(view=True, alias=True)
     linear = (0,)
@@ -245,6 +250,7 @@ class ReshapeLike(Op):
         yield cls(), [rng.normal(size=(2, 3)), rng.normal(size=(6,))]
 
 
+@documented(ReshapeLike)
 def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x under the shape of another tensor, which may be known only when run.
 
@@ -255,8 +261,6 @@ def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
     Returns: same shape as like, dtype of x.
 
     Raises: ShapeError where the numbers of elements differ.
-
-    Gradient: dx = dy in the shape of x; none to like, or zero where lengths of it are unknown.
 
     >>> gg.reshape_like(gg.ones(6), gg.zeros((2, 3))).type
     float64[2, 3]
@@ -270,7 +274,10 @@ def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
 
 
 class ExpandDims(Op):
-    """Axes of length 1 put in at the given places of the result; dx = dy squeezed."""
+    """Axes of length 1 put in at the given places of the result.
+
+    Gradient: dx = dy without the axes.
+    """
 
     axes: tuple[int, ...]
     memory = Memory(view=True, alias=True, reshapes=True)
@@ -302,7 +309,7 @@ class ExpandDims(Op):
 
 
 class Squeeze(Op):
-    """Axes of length 1 taken out; dx = dy with the axes put back."""
+    """Axes of length 1 taken out. Gradient: dx = dy with the axes put back."""
 
     axes: tuple[int, ...]
     memory = Memory(view=True, alias=True, reshapes=True)
@@ -333,6 +340,7 @@ class Squeeze(Op):
         yield cls((0, 2)), [rng.normal(size=(1, 3, 1))]
 
 
+@documented(ExpandDims)
 def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     """Axes of length 1 put in.
 
@@ -343,8 +351,6 @@ def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     Returns: x with these axes; its dtype.
 
     Raises: ShapeError for a place that is not there or named twice.
-
-    Gradient: dx = dy without the axes.
 
     Source: the array API standard, expand_dims.
 
@@ -357,7 +363,10 @@ def expand_dims(x: TensorLike, axis: Any) -> Tensor:
 
 
 class BroadcastTo(Op):
-    """x repeated to a known shape, by NumPy's rules; dx = dy summed back."""
+    """x repeated to a known shape, by NumPy's rules.
+
+    Gradient: dx = dy summed over the axes of repetition.
+    """
 
     shape: tuple[int, ...]
     memory = Memory(view=True, alias=True)
@@ -402,6 +411,7 @@ class BroadcastTo(Op):
         yield cls((0, 3)), [rng.normal(size=(1, 3))]
 
 
+@documented(BroadcastTo)
 def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rules.
 
@@ -412,8 +422,6 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     Returns: x in this shape, of its dtype.
 
     Raises: ShapeError where x does not broadcast to it, or lengths are not known.
-
-    Gradient: dx = dy summed over the axes of repetition.
 
     Source: the array API standard, broadcast_to.
 
@@ -429,7 +437,11 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
 
 class BroadcastLike(Op):
-    """x repeated to the shape of the second input, which is known only when run."""
+    """x repeated to the shape of the second input, which is known only when run.
+
+    Gradient: dx = dy summed over the axes of repetition; none to like, or zero where lengths of
+        it are unknown.
+    """
 
     memory = Memory(view=True, alias=True)
     linear = (0,)
@@ -465,6 +477,7 @@ class BroadcastLike(Op):
         yield cls(), [rng.normal(size=(2, 1)), rng.normal(size=(2, 3))]
 
 
+@documented(BroadcastLike)
 def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
     """x repeated to the shape of another tensor, by NumPy's rules.
 
@@ -475,9 +488,6 @@ def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
     Returns: same shape as like, dtype of x.
 
     Raises: ShapeError where x does not broadcast to the shape of like.
-
-    Gradient: dx = dy summed over the axes of repetition; none to like, or zero where lengths of it
-    are unknown.
 
     >>> x = gg.placeholder(("N", 2))
     >>> gg.broadcast_like([1.0, 2.0], x).type
@@ -508,9 +518,10 @@ class Summing(Op, abstract=True):
 
 
 class SumTo(Summing):
-    """x summed over the axes along which the second input would be broadcast to x.
+    """x summed over the axes along which the second input would be broadcast to x: the adjoint of
+    broadcasting.
 
-    The adjoint of broadcasting: dx = dy broadcast.
+    Gradient: broadcasts back; none to like, or zero where lengths of it are unknown.
     """
 
     linear = (0,)
@@ -557,7 +568,10 @@ class SumTo(Summing):
 
 
 class SumToShape(Summing):
-    """x summed to a known shape, over the axes along which that shape would be broadcast to x."""
+    """x summed to a known shape, over the axes along which that shape would be broadcast to x.
+
+    Gradient: broadcasts back.
+    """
 
     shape: tuple[int, ...]
     linear = "joint"
@@ -617,6 +631,7 @@ def _summed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(y, shape)
 
 
+@documented(SumTo)
 def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     """dy summed over the axes along which another tensor was broadcast, so that it has its shape.
 
@@ -629,8 +644,6 @@ def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     Returns: same shape as like, dtype of dy; dy itself where the shapes are already equal.
 
     Raises: ShapeError where like does not broadcast to the shape of dy.
-
-    Gradient: broadcasts back; none to like, or zero where lengths of it are unknown.
 
     >>> b = gg.constant([0.0, 0.0])
     >>> gg.evaluate(gg.sum_to([[1.0, 2.0], [3.0, 4.0]], like=b))
@@ -645,6 +658,7 @@ def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
     return apply(SumTo(), dy, as_tensor(like))
 
 
+@documented(BroadcastTo)
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     """The tensors repeated to their common shape.
 
@@ -653,8 +667,6 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     Returns: a tuple of tensors of that shape, each of its dtype.
 
     Raises: ShapeError where the shapes do not broadcast, or lengths are not known.
-
-    Gradient: dx = dy summed over the axes of repetition.
 
     Source: the array API standard, broadcast_arrays.
 
@@ -668,6 +680,7 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     return tuple(broadcast_to(t, shape) for t in tensors)
 
 
+@documented(Squeeze)
 def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
     """Axes of length 1 taken out.
 
@@ -678,8 +691,6 @@ def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
     Returns: x without these axes; its dtype.
 
     Raises: ShapeError if x has no such axis, or its length is not 1.
-
-    Gradient: dx = dy with the axes put back.
 
     Source: the array API standard, squeeze.
 
@@ -694,6 +705,7 @@ def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
     return apply(Squeeze(axes), x) if axes else x
 
 
+@documented(Reshape)
 def flatten(x: TensorLike, order: str = "C") -> Tensor:
     """The elements of x on one axis, in row-major order unless another is given.
 
@@ -704,8 +716,6 @@ def flatten(x: TensorLike, order: str = "C") -> Tensor:
     Returns: x as a vector of its dtype.
 
     Raises: DTypeError for what is no array of numbers; ValueError for another order.
-
-    Gradient: dx = dy in the shape of x.
 
     Source: numpy.ravel.
 
@@ -724,7 +734,10 @@ ravel = flatten
 
 
 class Transpose(Op):
-    """The axes of x in another order: axis i of y is axis axes[i] of x; dx = dy permuted back."""
+    """The axes of x in another order: axis i of y is axis axes[i] of x.
+
+    Gradient: dx = dy with its axes in the old order.
+    """
 
     axes: tuple[int, ...]
     memory = Memory(view=True, alias=True)
@@ -758,6 +771,7 @@ class Transpose(Op):
         yield cls(()), [rng.normal(size=())]
 
 
+@documented(Transpose)
 def permute_dims(x: TensorLike, axes: Any) -> Tensor:
     """x with its axes in another order: axis i of the result is axis axes[i] of x.
 
@@ -769,8 +783,6 @@ def permute_dims(x: TensorLike, axes: Any) -> Tensor:
 
     Raises: ShapeError where axes are not an order of the axes of x.
 
-    Gradient: dx = dy with its axes in the old order.
-
     Source: the array API standard, permute_dims.
 
     >>> gg.permute_dims(gg.ones((2, 3, 4)), (2, 0, 1)).shape
@@ -781,6 +793,7 @@ def permute_dims(x: TensorLike, axes: Any) -> Tensor:
     return x if order == tuple(range(x.ndim)) else apply(Transpose(order), x)
 
 
+@documented(Transpose)
 def transpose(x: TensorLike, axes: Any = None) -> Tensor:
     """x with its axes in another order, reversed unless one is given.
 
@@ -791,8 +804,6 @@ def transpose(x: TensorLike, axes: Any = None) -> Tensor:
     Returns: x so, of its dtype.
 
     Raises: ShapeError where axes are not an order of the axes of x.
-
-    Gradient: dx = dy with its axes in the old order.
 
     Source: numpy.transpose.
 

@@ -54,7 +54,7 @@ FULL = (None, None, None)
 
 
 class Slice(Op):
-    """y = x[key] with integers, slices and new axes; dx = dy put into zeros."""
+    """y = x[key] with integers, slices and new axes. Gradient: dx = dy put into zeros."""
 
     key: Key
     memory = Memory(view=True, alias=True)
@@ -109,7 +109,7 @@ class Slice(Op):
 
 
 class Unslice(Op):
-    """y = zeros of a known shape with y[key] = x. The adjoint of Slice: dx = dy[key]."""
+    """y = zeros of a known shape with y[key] = x; the adjoint of Slice. Gradient: dx = dy[key]."""
 
     key: Key
     shape: tuple[int, ...]
@@ -146,7 +146,10 @@ class Unslice(Op):
 
 
 class UnsliceLike(Op):
-    """y = zeros of the shape of the second input, known only when run, with y[key] = x."""
+    """y = zeros of the shape of the second input, known only when run, with y[key] = x.
+
+    Gradient: dx = dy[key]; zero for the second input.
+    """
 
     key: Key
     linear = (0,)

@@ -38,6 +38,7 @@ from ..base import (
     tensor_type,
     whole,
 )
+from ..documented import documented
 from ..dtypes import check_device
 from ..elementwise.complex_parts import conj
 from ..shape.indexing import getitem
@@ -100,7 +101,7 @@ class Fourier(Op, abstract=True):
 
 
 class Fft(Fourier):
-    """y[k] = sum of x[j] w**(j k) along an axis, or its inverse; dx = the same of dy.
+    """y[k] = sum of x[j] w**(j k) along an axis, or its inverse. Gradient: dx = the same of dy.
 
     Source: Cooley and Tukey 1965, "An algorithm for the machine calculation of complex Fourier
     series".
@@ -126,7 +127,10 @@ class Fft(Fourier):
 
 
 class Rfft(Fourier):
-    """y[k] = sum of x[j] w**(j k) of real x, for k up to n / 2; dx = RfftAdjoint of dy."""
+    """y[k] = sum of x[j] w**(j k) of real x, for k up to n / 2.
+
+    Gradient: dx[j] = real part of the sum of dy[k] exp(-2 pi i j k / n).
+    """
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
@@ -150,7 +154,9 @@ class Rfft(Fourier):
 
 
 class RfftAdjoint(Fourier):
-    """x[j] = real part of the sum of y[k] w**(j k), k up to n / 2, for j < n; dy = Rfft of dx.
+    """x[j] = real part of the sum of y[k] w**(j k), k up to n / 2, for j < n.
+
+    Gradient: dy = Rfft of dx.
 
     That is the inverse of the conjugate, of which it counts what stands for two terms as one.
     """
@@ -174,7 +180,10 @@ class RfftAdjoint(Fourier):
 
 
 class RfftAdjointLike(Fourier):
-    """RfftAdjoint for as many j as a second input has, known only when run."""
+    """RfftAdjoint for as many j as a second input has, known only when run.
+
+    Gradient: dy = Rfft of dx; zero for the second input.
+    """
 
     linear = (0,)
     shape_only = (1,)
@@ -201,8 +210,9 @@ class RfftAdjointLike(Fourier):
 class Irfft(Fourier):
     """x[j] = sum of y[k] w**(-j k) / n over all k, where y[n - k] = conj(y[k]), for j < n.
 
-    dy = IrfftAdjoint of dx. n: None: 2 (m - 1) of m numbers. Of y[0] and y[n / 2] only the real
-    parts count.
+    Gradient: dx[k] = sum of dy[j] exp(2 pi i j k / n) / n, twice that but for k = 0 and n / 2.
+
+    n: None: 2 (m - 1) of m numbers. Of y[0] and y[n / 2] only the real parts count.
     """
 
     n: int | None
@@ -232,7 +242,7 @@ class Irfft(Fourier):
 class IrfftAdjoint(Fourier):
     """y[k] = sum of x[j] w**(-j k) / n, k up to n / 2, twice that where it stands for two terms.
 
-    dx = Irfft of dy.
+    Gradient: dx = Irfft of dy.
     """
 
     n: int | None
@@ -403,6 +413,7 @@ def ifft(
     return apply(Fft(axis, norm, True), _fitted(x, n, axis))
 
 
+@documented(Rfft)
 def rfft(
     x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
@@ -420,8 +431,6 @@ def rfft(
     Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
     TypeError for an n that is no int; DTypeError if x is complex.
 
-    Gradient: dx[j] = real part of the sum of dy[k] exp(-2 pi i j k / n).
-
     Source: the array API standard, rfft.
 
     >>> gg.evaluate(gg.fft.rfft([1.0, 0.0, 1.0, 0.0])).round(3)
@@ -432,6 +441,7 @@ def rfft(
     return apply(Rfft(axis, norm), _fitted(x, n, axis))
 
 
+@documented(Irfft)
 def irfft(
     x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
@@ -450,8 +460,6 @@ def irfft(
 
     Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
     TypeError for an n that is no int.
-
-    Gradient: dx[k] = sum of dy[j] exp(2 pi i j k / n) / n, twice that but for k = 0 and n / 2.
 
     Source: the array API standard, irfft.
 

@@ -31,6 +31,7 @@ from ..base import (
     tensor_type,
     wants,
 )
+from ..documented import documented
 from ..elementwise.complex_parts import conj
 from ..elementwise.logic import equal, greater, less, logical_and, where
 from ..elementwise.magnitudes import abs
@@ -52,10 +53,10 @@ MODES = ("full", "same", "valid")
 class Convolve(Op):
     """y[k] = sum of a[i] v[k - i], along the last axis; the axes before are those of a stack.
 
+    Gradient: da[i] = sum of dy[k] v[k - i], dv accordingly.
+
     mode  "full": every k for which there is a term; "valid": for which no term is missing; "same":
           as many as the longer of a and v has, in the middle
-
-    da = dy correlated with v, dv with a: Unconvolve.
     """
 
     mode: str
@@ -125,8 +126,9 @@ class Convolve(Op):
 class Unconvolve(Op):
     """The adjoint of convolving x with v: dx[i] = sum of dy[k] v[k - i].
 
-    Inputs: dy, v, and x, of which the shape is read. ddy = x' convolved with v; dv = its adjoint
-    for x'.
+    Gradient: ddy = x' convolved with v; dv = its adjoint for x'.
+
+    Inputs: dy, v, and x, of which the shape is read.
     """
 
     mode: str
@@ -194,6 +196,7 @@ def _rowwise(xp: Any, fn: Any, a: Any, v: Any) -> Any:
     return xp.vectorize(fn, signature="(n),(m)->(k)")(a, v)
 
 
+@documented(Convolve)
 def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     """Convolution of two vectors: y[k] = sum of a[i] v[k - i].
 
@@ -205,8 +208,6 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     Returns: a vector, of the promoted dtype.
 
     Raises: ShapeError for what is no vector, or empty; ValueError for another mode.
-
-    Gradient: da[i] = sum of dy[k] v[k - i], dv accordingly.
 
     Source: numpy.convolve.
 

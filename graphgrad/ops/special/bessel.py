@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..base import Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, as_tensor, np, whole
+from ..documented import documented
 from ..families import floating_unary
 from ..shape.joining import stack
 from .scaled_bessel import scaled_i, scaled_k
@@ -34,7 +35,10 @@ __all__ = [
 
 
 class BesselJ(Ordered):
-    """y = J_v(x), dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1]."""
+    """y = J_v(x).
+
+    Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1], v the order; none by v.
+    """
 
     v: float
     scipy = "jv"
@@ -62,7 +66,10 @@ class BesselJ(Ordered):
 
 
 class BesselY(BesselJ):
-    """y = Y_v(x), dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1]."""
+    """y = Y_v(x).
+
+    Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1], v the order; none by v.
+    """
 
     scipy = "yv"
     whole = "y{:.0f}"
@@ -74,7 +81,10 @@ class BesselY(BesselJ):
 
 
 class BesselI(BesselJ):
-    """y = I_v(x), dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1]."""
+    """y = I_v(x).
+
+    Gradient: dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1], v the order; none by v.
+    """
 
     scipy = "iv"
     whole = "i{:.0f}"
@@ -92,7 +102,10 @@ class BesselI(BesselJ):
 
 
 class BesselK(BesselJ):
-    """y = K_v(x), dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1]."""
+    """y = K_v(x).
+
+    Gradient: dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1], v the order; none by v.
+    """
 
     scipy = "kv"
     whole = "k{:.0f}"
@@ -104,7 +117,11 @@ class BesselK(BesselJ):
 
 
 class BesselIScaled(Ordered):
-    """y = exp(-|x|) I_v(x), or the derivative of this order; dx = dy * the next one."""
+    """y = exp(-|x|) I_v(x), or the derivative of this order, whose gradient is the next one.
+
+    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), v the order,
+        by series where that would cancel [DLMF 10.40.2, 10.40.6]; 0 at 0 of even v. None by v.
+    """
 
     v: float
     order: int = 0
@@ -127,7 +144,11 @@ class BesselIScaled(Ordered):
 
 
 class BesselKScaled(BesselIScaled):
-    """y = exp(x) K_v(x), or the derivative of this order; dx = dy * the next one."""
+    """y = exp(x) K_v(x), or the derivative of this order, whose gradient is the next one.
+
+    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x), v the order, by its series
+        where that would cancel [DLMF 10.40.2]; none by v.
+    """
 
     scipy = "kve"
     whole = "k{:.0f}e"
@@ -136,31 +157,34 @@ class BesselKScaled(BesselIScaled):
 
 
 class BesselJOfOrders(OfOrders):
-    """y = J_v(x) of tensors; dx as of BesselJ, none by v."""
+    """y = J_v(x) of tensors. Gradient: as of BesselJ."""
 
     of = BesselJ
 
 
 class BesselYOfOrders(OfOrders):
-    """y = Y_v(x) of tensors; dx as of BesselY, none by v."""
+    """y = Y_v(x) of tensors. Gradient: as of BesselY."""
 
     of = BesselY
 
 
 class BesselIOfOrders(OfOrders):
-    """y = I_v(x) of tensors; dx as of BesselI, none by v."""
+    """y = I_v(x) of tensors. Gradient: as of BesselI."""
 
     of = BesselI
 
 
 class BesselKOfOrders(OfOrders):
-    """y = K_v(x) of tensors; dx as of BesselK, none by v."""
+    """y = K_v(x) of tensors. Gradient: as of BesselK."""
 
     of = BesselK
 
 
 class BesselIScaledOfOrders(OfOrders):
-    """y = exp(-|x|) I_v(x), or the derivative of this order, of tensors; none by v."""
+    """y = exp(-|x|) I_v(x), or the derivative of this order, of tensors.
+
+    Gradient: as of BesselIScaled.
+    """
 
     order: int = 0
     of = BesselIScaled
@@ -174,11 +198,15 @@ class BesselIScaledOfOrders(OfOrders):
 
 
 class BesselKScaledOfOrders(BesselIScaledOfOrders):
-    """y = exp(x) K_v(x), or the derivative of this order, of tensors; none by v."""
+    """y = exp(x) K_v(x), or the derivative of this order, of tensors.
+
+    Gradient: as of BesselKScaled.
+    """
 
     of = BesselKScaled
 
 
+@documented(BesselJ)
 def jv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The Bessel function of the first kind J_v(x), element by element.
 
@@ -192,8 +220,6 @@ def jv(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
-
     Source: scipy.special.jv, where about log10(abs(x)) digits of 16 are lost.
 
     >>> gg.evaluate(gg.special.jv(1.5, [0.5, 1.0])).round(4)
@@ -203,6 +229,7 @@ def jv(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("jv", BesselJ, BesselJOfOrders, x, v=v)
 
 
+@documented(BesselY)
 def yv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The Bessel function of the second kind Y_v(x), element by element.
 
@@ -216,8 +243,6 @@ def yv(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1]; none by v.
-
     Source: scipy.special.yv, where about log10(x) digits of 16 are lost.
 
     >>> gg.evaluate(gg.special.yv(1.5, [0.5, 1.0])).round(4)
@@ -227,6 +252,7 @@ def yv(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("yv", BesselY, BesselYOfOrders, x, v=v)
 
 
+@documented(BesselI)
 def iv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the first kind I_v(x), element by element.
 
@@ -240,8 +266,6 @@ def iv(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1]; none by v.
-
     Source: scipy.special.iv.
 
     >>> gg.evaluate(gg.special.iv(1.5, [0.5, 1.0])).round(4)
@@ -251,6 +275,7 @@ def iv(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("iv", BesselI, BesselIOfOrders, x, v=v)
 
 
+@documented(BesselK)
 def kv(v: TensorLike, x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the second kind K_v(x), element by element.
 
@@ -264,8 +289,6 @@ def kv(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1]; none by v.
-
     Source: scipy.special.kv.
 
     >>> gg.evaluate(gg.special.kv(1.5, [0.5, 1.0])).round(4)
@@ -275,6 +298,7 @@ def kv(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("kv", BesselK, BesselKOfOrders, x, v=v)
 
 
+@documented(BesselIScaled)
 def ive(v: TensorLike, x: TensorLike, /) -> Tensor:
     """y = exp(-|x|) I_v(x), which does not overflow, element by element.
 
@@ -288,9 +312,6 @@ def ive(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), by series where
-        that would cancel [DLMF 10.40.2, 10.40.6]; 0 at 0 of even v. None by v.
-
     Source: scipy.special.ive.
 
     >>> gg.evaluate(gg.special.ive(1.5, [0.5, 1.0])).round(4)
@@ -300,6 +321,7 @@ def ive(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("ive", BesselIScaled, BesselIScaledOfOrders, x, v=v)
 
 
+@documented(BesselKScaled)
 def kve(v: TensorLike, x: TensorLike, /) -> Tensor:
     """y = exp(x) K_v(x), which does not underflow, element by element.
 
@@ -313,9 +335,6 @@ def kve(v: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by v is needed; GraphGradError without SciPy (the extra
         `scipy`).
 
-    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x), by its series where that
-        would cancel [DLMF 10.40.2]; none by v.
-
     Source: scipy.special.kve.
 
     >>> gg.evaluate(gg.special.kve(1.5, [0.5, 1.0])).round(4)
@@ -325,16 +344,9 @@ def kve(v: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("kve", BesselKScaled, BesselKScaledOfOrders, x, v=v)
 
 
+@documented(BesselJ)
 def j0(x: TensorLike, /) -> Tensor:
     """The Bessel function of the first kind J_v(x), of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1], v = 0.
 
     Source: scipy.special.j0.
 
@@ -345,16 +357,9 @@ def j0(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselJ(0.0), x)
 
 
+@documented(BesselJ)
 def j1(x: TensorLike, /) -> Tensor:
     """The Bessel function of the first kind J_v(x), of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (J_(v-1)(x) - J_(v+1)(x)) / 2 [DLMF 10.6.1], v = 1.
 
     Source: scipy.special.j1.
 
@@ -365,16 +370,9 @@ def j1(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselJ(1.0), x)
 
 
+@documented(BesselY)
 def y0(x: TensorLike, /) -> Tensor:
     """The Bessel function of the second kind Y_v(x), of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1], v = 0.
 
     Source: scipy.special.y0.
 
@@ -385,16 +383,9 @@ def y0(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselY(0.0), x)
 
 
+@documented(BesselY)
 def y1(x: TensorLike, /) -> Tensor:
     """The Bessel function of the second kind Y_v(x), of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (Y_(v-1)(x) - Y_(v+1)(x)) / 2 [DLMF 10.6.1], v = 1.
 
     Source: scipy.special.y1.
 
@@ -405,16 +396,9 @@ def y1(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselY(1.0), x)
 
 
+@documented(BesselI)
 def i0(x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the first kind I_v(x), of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1], v = 0.
 
     Source: scipy.special.i0.
 
@@ -425,16 +409,9 @@ def i0(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselI(0.0), x)
 
 
+@documented(BesselI)
 def i1(x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the first kind I_v(x), of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (I_(v-1)(x) + I_(v+1)(x)) / 2 [DLMF 10.29.1], v = 1.
 
     Source: scipy.special.i1.
 
@@ -445,16 +422,9 @@ def i1(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselI(1.0), x)
 
 
+@documented(BesselK)
 def k0(x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the second kind K_v(x), of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1], v = 0.
 
     Source: scipy.special.k0.
 
@@ -465,16 +435,9 @@ def k0(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselK(0.0), x)
 
 
+@documented(BesselK)
 def k1(x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the second kind K_v(x), of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * (K_(v-1)(x) + K_(v+1)(x)) / 2 [DLMF 10.29.1], v = 1.
 
     Source: scipy.special.k1.
 
@@ -485,16 +448,9 @@ def k1(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselK(1.0), x)
 
 
+@documented(BesselIScaled)
 def i0e(x: TensorLike, /) -> Tensor:
     """y = exp(-|x|) I_v(x), which does not overflow, of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), v = 0.
 
     Source: scipy.special.i0e.
 
@@ -505,16 +461,9 @@ def i0e(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselIScaled(0.0, 0), x)
 
 
+@documented(BesselIScaled)
 def i1e(x: TensorLike, /) -> Tensor:
     """y = exp(-|x|) I_v(x), which does not overflow, of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * ((y_(v-1) + y_(v+1)) / 2 - sign(x) y), y_v = ive(v, x), v = 1.
 
     Source: scipy.special.i1e.
 
@@ -525,16 +474,9 @@ def i1e(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselIScaled(1.0, 0), x)
 
 
+@documented(BesselKScaled)
 def k0e(x: TensorLike, /) -> Tensor:
     """y = exp(x) K_v(x), which does not underflow, of order 0, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x), v = 0.
 
     Source: scipy.special.k0e.
 
@@ -545,16 +487,9 @@ def k0e(x: TensorLike, /) -> Tensor:
     return floating_unary(BesselKScaled(0.0, 0), x)
 
 
+@documented(BesselKScaled)
 def k1e(x: TensorLike, /) -> Tensor:
     """y = exp(x) K_v(x), which does not underflow, of order 1, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (y - (y_(v-1) + y_(v+1)) / 2), y_v = kve(v, x), v = 1.
 
     Source: scipy.special.k1e.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...base.errors import DTypeError
 from ...base.flags import truth
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, is_floating, promoted, wants
+from ..documented import documented
 from ..elementwise.logic import equal, less_equal, where
 from ..families import floating_binary
 from . import elementary
@@ -26,7 +27,10 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
 
 
 class Beta(ScipyBinary):
-    """z = gamma(a) gamma(b) / gamma(a + b), da = dz * z * (digamma(a) - digamma(a + b))."""
+    """z = gamma(a) gamma(b) / gamma(a + b).
+
+    Gradient: da = dz * z * (digamma(a) - digamma(a + b)), db likewise.
+    """
 
     scipy = "beta"
 
@@ -45,7 +49,7 @@ class Beta(ScipyBinary):
 
 
 class BetaLn(ScipyBinary):
-    """z = log |beta(a, b)|, da = dz * (digamma(a) - digamma(a + b)), db likewise."""
+    """z = log |beta(a, b)|. Gradient: da = dz * (digamma(a) - digamma(a + b)), db likewise."""
 
     scipy = "betaln"
 
@@ -62,8 +66,10 @@ class BetaLn(ScipyBinary):
 
 
 class Binomial(ScipyBinary):
-    """y = gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1)), dn = dy * y * (digamma(n + 1) -
-    digamma(n - k + 1)), dk = dy * y * (digamma(n - k + 1) - digamma(k + 1)).
+    """y = gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1)).
+
+    Gradient: dn = dy * y * (digamma(n + 1) - digamma(n - k + 1)), dk = dy * y * (digamma(n - k
+        + 1) - digamma(k + 1)).
     """
 
     scipy = "binom"
@@ -83,18 +89,12 @@ class Binomial(ScipyBinary):
         )
 
 
+@documented(Beta)
 def beta(a: TensorLike, b: TensorLike, /) -> Tensor:
     """The beta function gamma(a) gamma(b) / gamma(a + b) [DLMF 5.12.1], element by element.
 
     Parameters:
         a, b: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: da = dz * z * (digamma(a) - digamma(a + b)), db likewise.
 
     Source: scipy.special.beta.
 
@@ -105,18 +105,12 @@ def beta(a: TensorLike, b: TensorLike, /) -> Tensor:
     return floating_binary(Beta(), a, b)
 
 
+@documented(BetaLn)
 def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
     """z = log |beta(a, b)|, element by element.
 
     Parameters:
         a, b: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: da = dz * (digamma(a) - digamma(a + b)), db likewise.
 
     Source: scipy.special.betaln.
 
@@ -127,19 +121,12 @@ def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
     return floating_binary(BetaLn(), a, b)
 
 
+@documented(Binomial)
 def binom(n: TensorLike, k: TensorLike, /) -> Tensor:
     """The binomial coefficient n over k of real numbers, element by element.
 
     Parameters:
         n, k: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dn = dy * y * (digamma(n + 1) - digamma(n - k + 1)), dk = dy * y * (digamma(n - k + 1)
-        - digamma(k + 1)).
 
     Source: scipy.special.binom.
 

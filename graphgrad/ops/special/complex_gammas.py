@@ -26,7 +26,7 @@ class OfComplex(OfScipy, abstract=True):
 
 
 class ComplexGamma(OfComplex):
-    """y = gamma(z), dz = dy * y * digamma(z)."""
+    """y = gamma(z). Gradient: dz = dy * y * digamma(z)."""
 
     scipy = "gamma"
 
@@ -36,7 +36,10 @@ class ComplexGamma(OfComplex):
 
 
 class ComplexLogGamma(OfComplex):
-    """y = the logarithm of gamma(z), with a cut along the negative axis; dz = dy * digamma(z)."""
+    """y = the logarithm of gamma(z), with a cut along the negative axis.
+
+    Gradient: dz = dy * digamma(z).
+    """
 
     scipy = "loggamma"
 
@@ -45,7 +48,7 @@ class ComplexLogGamma(OfComplex):
 
 
 class ComplexPolyGamma(OfComplex):
-    """y = the derivative of this order of digamma at z; dz = dy * the next one."""
+    """y = the derivative of this order of digamma at z. Gradient: dz = dy * the next one."""
 
     order: int = 0
     scipy = "digamma"

@@ -25,6 +25,7 @@ from ..base import (
     np,
     promoted,
 )
+from ..documented import documented
 from ..elementwise.exponential import exp
 from ..elementwise.powers import square
 from ..families import RealUnary, floating_unary
@@ -54,7 +55,10 @@ def _elementwise(fn: Callable[[float], float], x: Any) -> Any:
 
 
 class Erf(RealUnary):
-    """y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, dx = dy * 2/sqrt(pi) * exp(-x**2)."""
+    """y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x.
+
+    Gradient: dx = dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
+    """
 
     onnx = Onnx("Erf")
     scipy = "erf"
@@ -70,7 +74,10 @@ class Erf(RealUnary):
 
 
 class Erfc(RealUnary):
-    """y = 1 - erf(x), exact where that would cancel; dx = -dy * 2/sqrt(pi) * exp(-x**2)."""
+    """y = 1 - erf(x), exact where that would cancel.
+
+    Gradient: dx = -dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
+    """
 
     scipy = "erfc"
     traits = Traits(value_range=(0.0, 2.0))
@@ -87,8 +94,10 @@ class Erfc(RealUnary):
 
 
 class Gaussian(RealUnary):
-    """y = exp(-x**2), dx = -dy * 2 x y. The rounding of x**2 costs x**2 units in the last place, so
-    what it leaves is made up for: of x = h + t, h a multiple of 1/16, h**2 is exact.
+    """y = exp(-x**2). Gradient: dx = -dy * 2 x y.
+
+    The rounding of x**2 costs x**2 units in the last place, so what it leaves is made up for: of x
+    = h + t, h a multiple of 1/16, h**2 is exact.
     """
 
     traits = Traits(value_range=(0.0, 1.0))
@@ -165,7 +174,7 @@ class InverseFunction(ScipyUnary, abstract=True):
 
 
 class ErfInv(InverseFunction):
-    """y = the number with erf(y) = x, dx = dy * sqrt(pi)/2 * exp(y**2)."""
+    """y = the number with erf(y) = x. Gradient: dx = dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)]."""
 
     scipy = "erfinv"
     domain = (-0.9, 0.9)
@@ -177,7 +186,7 @@ class ErfInv(InverseFunction):
 
 
 class ErfInvSlope(InverseSlope):
-    """y = the derivative of erfinv at x, dx = dy * 2 erfinv(x) y**2."""
+    """y = the derivative of erfinv at x. Gradient: dx = dy * 2 erfinv(x) y**2."""
 
     inverse = ErfInv
     domain = (-0.9, 0.9)
@@ -187,7 +196,10 @@ class ErfInvSlope(InverseSlope):
 
 
 class ErfcInv(InverseFunction):
-    """y = the number with erfc(y) = x, dx = -dy * sqrt(pi)/2 * exp(y**2)."""
+    """y = the number with erfc(y) = x.
+
+    Gradient: dx = -dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)].
+    """
 
     scipy = "erfcinv"
     domain = (0.1, 1.9)
@@ -201,7 +213,7 @@ class ErfcInv(InverseFunction):
 
 
 class ErfcInvSlope(InverseSlope):
-    """y = the derivative of erfcinv at x, dx = dy * 2 erfcinv(x) y**2."""
+    """y = the derivative of erfcinv at x. Gradient: dx = dy * 2 erfcinv(x) y**2."""
 
     inverse = ErfcInv
     domain = (0.1, 1.9)
@@ -276,7 +288,11 @@ class Scaled(OfScipy, abstract=True):
 
 
 class Erfcx(Scaled):
-    """y = exp(x**2) erfc(x), or the derivative of this order; dx = dy * the next one."""
+    """y = exp(x**2) erfc(x), or the derivative of this order, whose gradient is the next one.
+
+    Gradient: dx = dy * (2 x y - 2 / sqrt(pi)), by its series where that would cancel [DLMF
+        7.12].
+    """
 
     scipy = "erfcx"
     form = (1.0, 2 / _ROOT_PI)
@@ -287,7 +303,11 @@ class Erfcx(Scaled):
 
 
 class Dawson(Scaled):
-    """y = exp(-x**2) * integral of exp(t**2) from 0 to x, or the derivative of this order."""
+    """y = exp(-x**2) * integral of exp(t**2) from 0 to x, or the derivative of this order, whose
+    gradient is the next one.
+
+    Gradient: dx = dy * (1 - 2 x y), by its series where that would cancel [DLMF 7.12].
+    """
 
     scipy = "dawsn"
     form = (-1.0, 1.0)
@@ -298,9 +318,10 @@ class Dawson(Scaled):
 
 
 class Faddeeva(Scaled):
-    """y = exp(-z**2) erfc(-i z), or the derivative of this order, of complex z.
+    """y = exp(-z**2) erfc(-i z), or the derivative of this order, whose gradient is the next
+    one; of complex z, and holomorphic.
 
-    It is holomorphic: w' = 2 i / sqrt(pi) - 2 z w [DLMF 7.10.2].
+    Gradient: dz = dw * (2 i / sqrt(pi) - 2 z w) [DLMF 7.10.2].
     """
 
     scipy = "wofz"
@@ -327,7 +348,7 @@ class Faddeeva(Scaled):
 
 
 class ComplexErf(OfScipy):
-    """y = erf(z) of complex z, dz = dy * 2/sqrt(pi) * exp(-z**2)."""
+    """y = erf(z) of complex z. Gradient: dz = dy * 2/sqrt(pi) * exp(-z**2)."""
 
     scipy = "erf"
     kinds = "c"
@@ -346,22 +367,19 @@ class ComplexErf(OfScipy):
 
 
 class ComplexErfc(ComplexErf):
-    """y = erfc(z) of complex z, dz = -dy * 2/sqrt(pi) * exp(-z**2)."""
+    """y = erfc(z) of complex z. Gradient: dz = -dy * 2/sqrt(pi) * exp(-z**2)."""
 
     scipy = "erfc"
     slope = -2 / _ROOT_PI
 
 
+@documented(Erf)
 def erf(x: TensorLike, /) -> Tensor:
     """The error function: y = 2/sqrt(pi) * integral of exp(-t**2) from 0 to x [DLMF 7.2.1].
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: GraphGradError for complex x without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
 
     >>> gg.evaluate(gg.special.erf([0.0, 1.0])).round(4)
     array([0.    , 0.8427])
@@ -369,16 +387,13 @@ def erf(x: TensorLike, /) -> Tensor:
     return of_either(Erf(), ComplexErf(), x)
 
 
+@documented(Erfc)
 def erfc(x: TensorLike, /) -> Tensor:
     """The complementary error function: y = 1 - erf(x), exact where that would cancel [DLMF 7.2.2].
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: GraphGradError for complex x without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * 2/sqrt(pi) * exp(-x**2) [DLMF 7.10].
 
     >>> gg.evaluate(gg.special.erfc([0.0, 1.0])).round(4)
     array([1.    , 0.1573])
@@ -386,16 +401,9 @@ def erfc(x: TensorLike, /) -> Tensor:
     return of_either(Erfc(), ComplexErfc(), x)
 
 
+@documented(ErfInv)
 def erfinv(x: TensorLike, /) -> Tensor:
     """The inverse of erf: erf(y) = x, element by element; infinite at -1 and 1.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)].
 
     Source: scipy.special.erfinv.
 
@@ -406,16 +414,9 @@ def erfinv(x: TensorLike, /) -> Tensor:
     return floating_unary(ErfInv(), x)
 
 
+@documented(ErfcInv)
 def erfcinv(x: TensorLike, /) -> Tensor:
     """The inverse of erfc: erfc(y) = x, element by element; infinite at 0 and 2.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * sqrt(pi)/2 * exp(y**2) [DLMF 7.17(i)].
 
     Source: scipy.special.erfcinv.
 
@@ -426,16 +427,9 @@ def erfcinv(x: TensorLike, /) -> Tensor:
     return floating_unary(ErfcInv(), x)
 
 
+@documented(Erfcx)
 def erfcx(x: TensorLike, /) -> Tensor:
     """Scaled complementary error function: y = exp(x**2) erfc(x) [DLMF 7.2.3], without underflow.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (2 x y - 2 / sqrt(pi)), by its series where that would cancel [DLMF 7.12].
 
     Source: scipy.special.erfcx.
 
@@ -446,16 +440,9 @@ def erfcx(x: TensorLike, /) -> Tensor:
     return floating_unary(Erfcx(0), x)
 
 
+@documented(Dawson)
 def dawsn(x: TensorLike, /) -> Tensor:
     """Dawson's integral: y = exp(-x**2) * integral of exp(t**2) from 0 to x [DLMF 7.2.5].
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (1 - 2 x y), by its series where that would cancel [DLMF 7.12].
 
     Source: scipy.special.dawsn.
 
@@ -466,6 +453,7 @@ def dawsn(x: TensorLike, /) -> Tensor:
     return floating_unary(Dawson(0), x)
 
 
+@documented(Faddeeva)
 def wofz(z: TensorLike, /) -> Tensor:
     """The Faddeeva function w(z) = exp(-z**2) erfc(-i z), element by element.
 
@@ -474,8 +462,6 @@ def wofz(z: TensorLike, /) -> Tensor:
     Returns: w, complex, shape of z.
 
     Raises: GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dz = dw * (2 i / sqrt(pi) - 2 z w).
 
     Source: scipy.special.wofz; DLMF 7.10.2.
 

@@ -22,6 +22,7 @@ from ..base import (
     wants,
     whole,
 )
+from ..documented import documented
 from ..elementwise.arithmetic import multiply
 from ..elementwise.logic import greater, less, where
 from ..families import RealUnary, floating_binary, floating_unary
@@ -52,7 +53,7 @@ __all__ = [
 
 
 class GammaLn(RealUnary):
-    """y = log |gamma(x)|, dx = dy * digamma(x). Needs SciPy."""
+    """y = log |gamma(x)|, by SciPy. Gradient: dx = dy * digamma(x) [DLMF 5.2.2]."""
 
     domain = (0.5, 3.0)
     scipy = "gammaln"
@@ -73,7 +74,10 @@ class GammaLn(RealUnary):
 
 
 class Digamma(GammaLn):
-    """y = the derivative of gammaln at x, dx = dy * polygamma(1, x). Needs SciPy."""
+    """y = the derivative of gammaln at x, by SciPy.
+
+    Gradient: dx = dy * polygamma(1, x) [DLMF 5.15].
+    """
 
     scipy = "digamma"
 
@@ -88,7 +92,10 @@ class Digamma(GammaLn):
 
 
 class PolyGamma(RealUnary):
-    """y = the derivative of order `order` of digamma at x. Needs SciPy."""
+    """y = the derivative of order n of digamma at x, by SciPy.
+
+    Gradient: dx = dy * polygamma(n + 1, x).
+    """
 
     order: int
     domain = (0.5, 3.0)
@@ -113,7 +120,10 @@ class PolyGamma(RealUnary):
 
 
 class PolyGammaOfOrders(OfOrders):
-    """y = the derivative of order n of digamma at x, of tensors; dx = dy * the next one."""
+    """y = the derivative of order n of digamma at x, of tensors.
+
+    Gradient: dx = dy * polygamma(n + 1, x); none by n.
+    """
 
     to_onnx = OfOrders.to_onnx
 
@@ -134,8 +144,8 @@ class PolyGammaOfOrders(OfOrders):
 class PolyGammaDifference(ScipyBinary):
     """z = psi_n(x + y) - psi_n(x), psi_n the derivative of this order of digamma.
 
-    dx = dz * (psi_(n+1)(x + y) - psi_(n+1)(x)), dy = dz * psi_(n+1)(x + y). Where x and x + y are
-    positive, no digit is lost however near they are.
+    Gradient: dx = dz * (psi_(n+1)(x + y) - psi_(n+1)(x)), dy = dz * psi_(n+1)(x + y). Where x
+        and x + y are positive, no digit is lost however near they are.
     """
 
     order: int = 0
@@ -177,7 +187,7 @@ def digamma_difference(x: Tensor, y: Tensor) -> Tensor:
 
 
 class Gamma(ScipyUnary):
-    """y = gamma(x), dx = dy * y * digamma(x)."""
+    """y = gamma(x). Gradient: dx = dy * y * digamma(x) [DLMF 5.2.2]."""
 
     scipy = "gamma"
     domain = (0.5, 3.0)
@@ -193,7 +203,7 @@ class Gamma(ScipyUnary):
 
 
 class GammaSign(ScipyUnary):
-    """y = the sign of gamma(x): a step, the gradient is zero."""
+    """y = the sign of gamma(x). Gradient: zero, the result is a step."""
 
     scipy = "gammasgn"
     domain = (0.5, 3.0)
@@ -208,7 +218,10 @@ class GammaSign(ScipyUnary):
 
 
 class Pochhammer(ScipyBinary):
-    """y = gamma(z + m) / gamma(z), dz = dy * y * (digamma(z + m) - digamma(z)), dm likewise."""
+    """y = gamma(z + m) / gamma(z).
+
+    Gradient: dz = dy * y * (digamma(z + m) - digamma(z)), dm = dy * y * digamma(z + m).
+    """
 
     scipy = "poch"
 
@@ -226,16 +239,11 @@ class Pochhammer(ScipyBinary):
         )
 
 
+@documented(GammaLn)
 def gammaln(x: TensorLike, /) -> Tensor:
     """y = log |gamma(x)|, element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * digamma(x) [DLMF 5.2.2].
 
     Source: scipy.special.gammaln.
 
@@ -246,16 +254,13 @@ def gammaln(x: TensorLike, /) -> Tensor:
     return floating_unary(GammaLn(), x)
 
 
+@documented(Digamma)
 def digamma(x: TensorLike, /) -> Tensor:
     """The derivative of gammaln: y = gamma'(x) / gamma(x) [DLMF 5.2.2], element by element.
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * polygamma(1, x) [DLMF 5.15], of complex x too.
 
     Source: scipy.special.digamma.
 
@@ -266,6 +271,7 @@ def digamma(x: TensorLike, /) -> Tensor:
     return of_either(Digamma(), ComplexPolyGamma(0), x)
 
 
+@documented(PolyGamma)
 def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     """The derivative of order n of digamma [DLMF 5.15], element by element.
 
@@ -278,8 +284,6 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
         other numbers than integers; TypeError for another n that is no int, ValueError if n < 0;
         GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * polygamma(n + 1, x).
 
     Source: scipy.special.polygamma.
 
@@ -295,16 +299,13 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     return floating_unary(PolyGamma(n), x) if n else digamma(x)
 
 
+@documented(Gamma)
 def gamma(x: TensorLike, /) -> Tensor:
     """The gamma function [DLMF 5.2.1], element by element.
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * y * digamma(x) [DLMF 5.2.2].
 
     Source: scipy.special.gamma.
 
@@ -315,16 +316,9 @@ def gamma(x: TensorLike, /) -> Tensor:
     return of_either(Gamma(), ComplexGamma(), x)
 
 
+@documented(GammaSign)
 def gammasgn(x: TensorLike, /) -> Tensor:
     """The sign of the gamma function, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: zero, the result is a step.
 
     Source: scipy.special.gammasgn.
 
@@ -388,18 +382,12 @@ def multigammaln(a: TensorLike, d: int, /) -> Tensor:
     return where(greater(a, (d - 1) / 2), y, math.nan)
 
 
+@documented(Pochhammer)
 def poch(z: TensorLike, m: TensorLike, /) -> Tensor:
     """Pochhammer's symbol gamma(z + m) / gamma(z) [DLMF 5.2.5], element by element.
 
     Parameters:
         z, m: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dz = dy * y * (digamma(z + m) - digamma(z)), dm = dy * y * digamma(z + m).
 
     Source: scipy.special.poch.
 
@@ -410,6 +398,7 @@ def poch(z: TensorLike, m: TensorLike, /) -> Tensor:
     return floating_binary(Pochhammer(), z, m)
 
 
+@documented(GammaLn)
 def loggamma(x: TensorLike, /) -> Tensor:
     """The logarithm of the gamma function, element by element.
 
@@ -420,8 +409,6 @@ def loggamma(x: TensorLike, /) -> Tensor:
         |gamma(x)|.
 
     Raises: GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * digamma(x).
 
     Source: scipy.special.loggamma.
 

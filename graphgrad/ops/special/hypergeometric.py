@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base import Any, Tensor, TensorLike
+from ..documented import documented
 from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
 __all__ = [
@@ -12,7 +13,10 @@ __all__ = [
 
 
 class Hyp1F1(Ordered):
-    """y = 1F1(a; b; x), dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]."""
+    """y = 1F1(a; b; x).
+
+    Gradient: dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]; none by a and b.
+    """
 
     a: float
     b: float
@@ -30,7 +34,10 @@ class Hyp1F1(Ordered):
 
 
 class Hyp2F1(Ordered):
-    """y = 2F1(a, b; c; x), dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]."""
+    """y = 2F1(a, b; c; x).
+
+    Gradient: dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]; none by a, b and c.
+    """
 
     a: float
     b: float
@@ -50,17 +57,18 @@ class Hyp2F1(Ordered):
 
 
 class Hyp1F1OfOrders(OfOrders):
-    """y = 1F1(a; b; x) of tensors; dx as of Hyp1F1, none by a and b."""
+    """y = 1F1(a; b; x) of tensors. Gradient: as of Hyp1F1."""
 
     of = Hyp1F1
 
 
 class Hyp2F1OfOrders(OfOrders):
-    """y = 2F1(a, b; c; x) of tensors; dx as of Hyp2F1, none by a, b and c."""
+    """y = 2F1(a, b; c; x) of tensors. Gradient: as of Hyp2F1."""
 
     of = Hyp2F1
 
 
+@documented(Hyp1F1)
 def hyp1f1(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     """Kummer's confluent hypergeometric function 1F1(a; b; x) [DLMF 13.2.2], element by element.
 
@@ -74,8 +82,6 @@ def hyp1f1(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
         GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
 
-    Gradient: dx = dy * a / b * 1F1(a + 1; b + 1; x) [DLMF 13.3.15]; none by a and b.
-
     Source: scipy.special.hyp1f1.
 
     >>> gg.evaluate(gg.special.hyp1f1(1.0, 2.0, [0.5, 1.0])).round(4)
@@ -85,6 +91,7 @@ def hyp1f1(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     return with_orders("hyp1f1", Hyp1F1, Hyp1F1OfOrders, x, a=a, b=b)
 
 
+@documented(Hyp2F1)
 def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, x: TensorLike, /) -> Tensor:
     """Gauss' hypergeometric function 2F1(a, b; c; x) [DLMF 15.2.1], element by element.
 
@@ -97,8 +104,6 @@ def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, x: TensorLike, /) -> Ten
     Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not real;
         GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
-
-    Gradient: dx = dy * a b / c * 2F1(a + 1, b + 1; c + 1; x) [DLMF 15.5.1]; none by a, b and c.
 
     Source: scipy.special.hyp2f1.
 

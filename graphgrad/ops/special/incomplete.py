@@ -18,6 +18,7 @@ from ..base import (
     promoted,
     wants,
 )
+from ..documented import documented
 from ..elementwise.exponential import exp, log, log1p
 from ..families import floating_binary
 from .betas import betaln
@@ -66,8 +67,10 @@ def _quadrature(density: Callable[[Any], Any], start: Any, up: Any) -> Any:
 
 
 class GammaInc(OfScipy):
-    """z = P(a, x), or its derivative of this order by a. da = dz * the next one, and
-    dx = dz * exp(-x) x**(a-1) / gamma(a) for order 0, differentiated by a for others.
+    """z = P(a, x), or its derivative of this order by a.
+
+    Gradient: dx = dz * exp(-x) x**(a-1) / gamma(a) [DLMF 8.8.13]; da by quadrature of d/da of
+        the integrand, of any order.
 
     With s = log x, P is the integral of exp(a s - exp(s) - log gamma(a)) up to s, and those of
     its derivatives add up to 0: they are taken over the side that keeps one sign at order 1.
@@ -120,7 +123,10 @@ class GammaInc(OfScipy):
 
 
 class GammaIncC(GammaInc):
-    """z = Q(a, x) = 1 - P(a, x), or its derivative by a: those of P with the other sign."""
+    """z = Q(a, x) = 1 - P(a, x), or its derivative by a.
+
+    Gradient: that of gammainc with the other sign.
+    """
 
     scipy = "gammaincc"
     upper = True
@@ -129,9 +135,11 @@ class GammaIncC(GammaInc):
 class BetaInc(OfScipy):
     """z = I_x(a, b), or its derivative of these orders by a and b.
 
-    da, db = dz * the next ones, dx = dz * x**(a-1) (1-x)**(b-1) / beta(a, b) for orders 0,
-    differentiated by a and b for others. With t = 1 / (1 + exp(-s)), I is the integral of
-    t**a (1-t)**b / beta(a, b) over s; its derivatives add up to 0, as those of GammaInc.
+    Gradient: dx = dz * x**(a-1) (1-x)**(b-1) / beta(a, b); da, db by quadrature of the
+        derivatives of the integrand, of any order.
+
+    With t = 1 / (1 + exp(-s)), I is the integral of t**a (1-t)**b / beta(a, b) over s; its
+    derivatives add up to 0, as those of GammaInc.
     """
 
     of_a: int = 0
@@ -209,7 +217,10 @@ def _log_if(wanted: bool, x: Tensor) -> Any:
 
 
 class GammaIncInv(ScipyBinary):
-    """x with P(a, x) = y; dy = dx / p with p = exp(-x) x**(a-1) / gamma(a), da = -dx * P_a / p."""
+    """x with P(a, x) = y.
+
+    Gradient: dy = dx / p with p = exp(-x) x**(a-1) / gamma(a), da = -dx * (d P / d a) / p.
+    """
 
     scipy = "gammaincinv"
     upper = False
@@ -224,14 +235,21 @@ class GammaIncInv(ScipyBinary):
 
 
 class GammaIncCInv(GammaIncInv):
-    """x with Q(a, x) = y; dy = -dx / p with p = exp(-x) x**(a-1) / gamma(a), da = dx * Q_a / p."""
+    """x with Q(a, x) = y.
+
+    Gradient: dy = -dx / p with p = exp(-x) x**(a-1) / gamma(a), da = dx * (d Q / d a) / p.
+    """
 
     scipy = "gammainccinv"
     upper = True
 
 
 class BetaIncInv(OfScipy):
-    """x with I_x(a, b) = y; dy = dx / p, p the density at x, da = -dx * I_a / p, db likewise."""
+    """x with I_x(a, b) = y.
+
+    Gradient: dy = dx / p with p = x**(a-1) (1-x)**(b-1) / beta(a, b), da = -dx * (d I / d a) /
+        p, db likewise.
+    """
 
     scipy = "betaincinv"
 
@@ -251,6 +269,7 @@ class BetaIncInv(OfScipy):
             yield cls(), [rng.uniform(0.5, 2.0, size=s) for s in ((2, 3), (3,))] + [np.array(0.4)]
 
 
+@documented(GammaInc)
 def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x) [DLMF 8.2.4], element by element.
 
@@ -262,9 +281,6 @@ def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
         GraphGradError without SciPy (the extra `scipy`).
 
-    Gradient: dx = dz * exp(-x) x**(a-1) / gamma(a) [DLMF 8.8.13]; da by quadrature of d/da of the
-        integrand, of any order.
-
     Source: scipy.special.gammainc.
 
     >>> gg.evaluate(gg.special.gammainc(2.0, [1.0, 3.0])).round(4)
@@ -274,6 +290,7 @@ def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
     return floating_binary(GammaInc(0), a, x)
 
 
+@documented(GammaIncC)
 def gammaincc(a: TensorLike, x: TensorLike, /) -> Tensor:
     """The regularised upper incomplete gamma function Q(a, x) [DLMF 8.2.4], element by element.
 
@@ -285,8 +302,6 @@ def gammaincc(a: TensorLike, x: TensorLike, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
         GraphGradError without SciPy (the extra `scipy`).
 
-    Gradient: that of gammainc with the other sign.
-
     Source: scipy.special.gammaincc.
 
     >>> gg.evaluate(gg.special.gammaincc(2.0, [1.0, 3.0])).round(4)
@@ -296,18 +311,12 @@ def gammaincc(a: TensorLike, x: TensorLike, /) -> Tensor:
     return floating_binary(GammaIncC(0), a, x)
 
 
+@documented(GammaIncInv)
 def gammaincinv(a: TensorLike, y: TensorLike, /) -> Tensor:
     """The x with gammainc(a, x) = y, element by element.
 
     Parameters:
         a, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dy = dx / p with p = exp(-x) x**(a-1) / gamma(a), da = -dx * (d P / d a) / p.
 
     Source: scipy.special.gammaincinv.
 
@@ -318,18 +327,12 @@ def gammaincinv(a: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(GammaIncInv(), a, y)
 
 
+@documented(GammaIncCInv)
 def gammainccinv(a: TensorLike, y: TensorLike, /) -> Tensor:
     """The x with gammaincc(a, x) = y, element by element.
 
     Parameters:
         a, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dy = -dx / p with p = exp(-x) x**(a-1) / gamma(a), da = dx * (d Q / d a) / p.
 
     Source: scipy.special.gammainccinv.
 
@@ -340,6 +343,7 @@ def gammainccinv(a: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(GammaIncCInv(), a, y)
 
 
+@documented(BetaInc)
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     """The regularised incomplete beta function I_x(a, b) [DLMF 8.17.2], element by element.
 
@@ -351,9 +355,6 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
         GraphGradError without SciPy (the extra `scipy`).
 
-    Gradient: dx = dz * x**(a-1) (1-x)**(b-1) / beta(a, b); da, db by quadrature of the derivatives
-        of the integrand, of any order.
-
     Source: scipy.special.betainc.
 
     >>> gg.evaluate(gg.special.betainc(2.0, 3.0, [0.25, 0.5])).round(4)
@@ -363,6 +364,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     return apply(BetaInc(0, 0), *promoted(a, b, x, floating=True))
 
 
+@documented(BetaIncInv)
 def betaincinv(a: TensorLike, b: TensorLike, y: TensorLike, /) -> Tensor:
     """The x with betainc(a, b, x) = y, element by element.
 
@@ -373,9 +375,6 @@ def betaincinv(a: TensorLike, b: TensorLike, y: TensorLike, /) -> Tensor:
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
         GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dy = dx / p with p = x**(a-1) (1-x)**(b-1) / beta(a, b), da = -dx * (d I / d a) / p,
-        db likewise.
 
     Source: scipy.special.betaincinv.
 

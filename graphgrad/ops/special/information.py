@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..base import NO_GRAD, Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, np, wants
+from ..documented import documented
 from ..elementwise.arithmetic import negative
 from ..elementwise.exponential import log, log1p
 from ..elementwise.logic import less, where
@@ -27,7 +28,7 @@ ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
 
 
 class Entropy(ScipyUnary):
-    """y = -x log x, 0 at 0 and -inf for x < 0; dx = -dy * (log x + 1)."""
+    """y = -x log x, 0 at 0 and -inf for x < 0. Gradient: dx = -dy * (log x + 1), infinite at 0."""
 
     scipy = "entr"
     domain = (0.5, 3.0)
@@ -48,7 +49,7 @@ class Entropy(ScipyUnary):
 
 
 class RelativeEntropy(ScipyBinary):
-    """z = x log(x / y), dx = dz * (log(x / y) + 1), dy = -dz * x / y."""
+    """z = x log(x / y). Gradient: dx = dz * (log(x / y) + 1), dy = -dz * x / y."""
 
     scipy = "rel_entr"
     derivative = Derivative(singular=1)
@@ -69,7 +70,7 @@ class RelativeEntropy(ScipyBinary):
 
 
 class KlDivergence(ScipyBinary):
-    """z = x log(x / y) - x + y, dx = dz * log(x / y), dy = dz * (y - x) / y."""
+    """z = x log(x / y) - x + y. Gradient: dx = dz * log(x / y), dy = dz * (1 - x / y)."""
 
     scipy = "kl_div"
     derivative = Derivative(singular=1)
@@ -91,7 +92,10 @@ class KlDivergence(ScipyBinary):
 
 
 class XLogY(RealBinary):
-    """z = x * log(y), and 0 where x is 0. dx = dz * log(y), dy = dz * x / y (0 where x is 0)."""
+    """z = x * log(y), and 0 where x is 0.
+
+    Gradient: dx = dz * log(y), dy = dz * x / y, which is 0 where x is 0.
+    """
 
     domain = (0.5, 2.0)
     scipy = "xlogy"
@@ -111,7 +115,10 @@ class XLogY(RealBinary):
 
 
 class XDivY(RealBinary):
-    """z = x / y, and 0 where x is 0, whatever y. dx = dz / y, dy = -dz * z / y, 0 likewise."""
+    """z = x / y, and 0 where x is 0, whatever y.
+
+    Gradient: dx = dz / y, dy = -dz * z / y; 0 where the numerator is 0.
+    """
 
     domain = (0.5, 2.0)
     linear = (0,)
@@ -131,7 +138,10 @@ class XDivY(RealBinary):
 
 
 class XLog1pY(RealBinary):
-    """z = x * log(1 + y), and 0 where x is 0. dx = dz * log(1 + y), dy = dz * x / (1 + y)."""
+    """z = x * log(1 + y), and 0 where x is 0.
+
+    Gradient: dx = dz * log(1 + y), dy = dz * x / (1 + y), which is 0 where x is 0.
+    """
 
     domain = (0.5, 2.0)
     scipy = "xlog1py"
@@ -150,16 +160,9 @@ class XLog1pY(RealBinary):
         )
 
 
+@documented(Entropy)
 def entr(x: TensorLike, /) -> Tensor:
     """The entropy y = -x log x, element by element: 0 at 0, -inf for x < 0.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * (log x + 1), infinite at 0.
 
     Source: scipy.special.entr.
 
@@ -170,18 +173,9 @@ def entr(x: TensorLike, /) -> Tensor:
     return floating_unary(Entropy(), x)
 
 
+@documented(RelativeEntropy)
 def rel_entr(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The relative entropy z = x log(x / y), element by element; inf where that is not defined.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dz * (log(x / y) + 1), dy = -dz * x / y.
 
     Source: scipy.special.rel_entr.
 
@@ -192,18 +186,9 @@ def rel_entr(x: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(RelativeEntropy(), x, y)
 
 
+@documented(KlDivergence)
 def kl_div(x: TensorLike, y: TensorLike, /) -> Tensor:
     """The Kullback-Leibler divergence z = x log(x / y) - x + y, element by element.
-
-    Parameters:
-        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dz * log(x / y), dy = dz * (1 - x / y).
 
     Source: scipy.special.kl_div.
 
@@ -214,17 +199,12 @@ def kl_div(x: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(KlDivergence(), x, y)
 
 
+@documented(XLogY)
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x * log(y), and 0 where x is 0 (unless y is NaN), element by element.
 
     Parameters:
         x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz * log(y), dy = dz * x / y, which is 0 where x is 0.
 
     Source: scipy.special.xlogy.
 
@@ -234,17 +214,12 @@ def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(XLogY(), x, y)
 
 
+@documented(XDivY)
 def xdivy(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x / y, and 0 where x is 0 (unless y is NaN), element by element.
 
     Parameters:
         x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz / y, dy = -dz * z / y; 0 where the numerator is 0.
 
     >>> gg.evaluate(gg.special.xdivy([0.0, 2.0], [0.0, 4.0]))
     array([0. , 0.5])
@@ -252,17 +227,12 @@ def xdivy(x: TensorLike, y: TensorLike, /) -> Tensor:
     return floating_binary(XDivY(), x, y)
 
 
+@documented(XLog1pY)
 def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
     """z = x * log(1 + y), and 0 where x is 0 (unless y is NaN), element by element.
 
     Parameters:
         x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands.
-
-    Gradient: dx = dz * log(1 + y), dy = dz * x / (1 + y), which is 0 where x is 0.
 
     Source: scipy.special.xlog1py.
 

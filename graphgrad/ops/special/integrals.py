@@ -19,6 +19,7 @@ from ..base import (
     promoted,
     whole,
 )
+from ..documented import documented
 from ..elementwise.exponential import exp, log
 from ..elementwise.logic import less, where
 from ..elementwise.magnitudes import abs
@@ -48,7 +49,7 @@ __all__ = [
 
 
 class Exp1(ScipyUnary):
-    """y = integral of exp(-t) / t from x on, dx = -dy * exp(-x) / x."""
+    """y = integral of exp(-t) / t from x on. Gradient: dx = -dy * exp(-x) / x."""
 
     scipy = "exp1"
     domain = (0.5, 2.0)
@@ -64,7 +65,7 @@ class Exp1(ScipyUnary):
 
 
 class ExpIntegral(ScipyUnary):
-    """y = principal value of the integral of exp(t) / t up to x, dx = dy * exp(x) / x."""
+    """y = principal value of the integral of exp(t) / t up to x. Gradient: dx = dy * exp(x) / x."""
 
     scipy = "expi"
     domain = (0.5, 2.0)
@@ -80,7 +81,10 @@ class ExpIntegral(ScipyUnary):
 
 
 class ExpN(Ordered):
-    """y = integral of exp(-x t) / t**n from 1 on, dx = -dy * expn(n - 1, x)."""
+    """y = integral of exp(-x t) / t**n from 1 on.
+
+    Gradient: dx = -dy * expn(n - 1, x) [DLMF 8.19.13].
+    """
 
     order: int
     scipy = "expn"
@@ -112,13 +116,13 @@ class ExpN(Ordered):
 
 
 class ExpNOfOrders(OfOrders):
-    """y = integral of exp(-x t) / t**n from 1 on, of tensors; dx as of ExpN, none by n."""
+    """y = integral of exp(-x t) / t**n from 1 on, of tensors. Gradient: as of ExpN, none by n."""
 
     of = ExpN
 
 
 class Spence(ScipyUnary):
-    """y = integral of log(t) / (1 - t) from 1 to x, dx = dy * log(x) / (1 - x)."""
+    """y = integral of log(t) / (1 - t) from 1 to x. Gradient: dx = dy * log(x) / (1 - x)."""
 
     scipy = "spence"
     domain = (0.2, 0.8)
@@ -137,7 +141,10 @@ class Spence(ScipyUnary):
 
 
 class SineIntegral(ScipyUnary):
-    """y = integral of sin(t) / t from 0 to x, dx = dy * sin(x) / x."""
+    """y = integral of sin(t) / t from 0 to x, or the cosine integral.
+
+    Gradient: that of the first is sin(x) / x, that of the second cos(x) / x.
+    """
 
     scipy = "sici"
     part: int = 0
@@ -158,7 +165,10 @@ class SineIntegral(ScipyUnary):
 
 
 class Fresnel(SineIntegral):
-    """y = integral of sin or cos of pi t**2 / 2 from 0 to x, dx = dy * that of x."""
+    """y = integral of sin or cos of pi t**2 / 2 from 0 to x.
+
+    Gradient: that of the first is sin(pi x**2 / 2), that of the second cos(pi x**2 / 2).
+    """
 
     scipy = "fresnel"
 
@@ -178,16 +188,9 @@ def _square_modulo_4(x: Tensor) -> Tensor:
     return (whole - 4.0 * rint(0.25 * whole)) + t * (x + h)
 
 
+@documented(Exp1)
 def exp1(x: TensorLike, /) -> Tensor:
     """The exponential integral: y = integral of exp(-t) / t from x on [DLMF 6.2.1]; NaN for x < 0.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * exp(-x) / x.
 
     Source: scipy.special.exp1.
 
@@ -198,16 +201,9 @@ def exp1(x: TensorLike, /) -> Tensor:
     return floating_unary(Exp1(), x)
 
 
+@documented(ExpIntegral)
 def expi(x: TensorLike, /) -> Tensor:
     """The exponential integral: y = integral of exp(t) / t from -inf to x [DLMF 6.2.5].
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * exp(x) / x.
 
     Source: scipy.special.expi.
 
@@ -218,6 +214,7 @@ def expi(x: TensorLike, /) -> Tensor:
     return floating_unary(ExpIntegral(), x)
 
 
+@documented(ExpN)
 def expn(n: TensorLike, x: TensorLike, /) -> Tensor:
     """The generalised exponential integral: y = integral of exp(-x t) / t**n from 1 on [DLMF 8.19].
 
@@ -230,8 +227,6 @@ def expn(n: TensorLike, x: TensorLike, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
         other numbers than integers; TypeError for another n that is no int; GraphGradError without
         SciPy (the extra `scipy`).
-
-    Gradient: dx = -dy * expn(n - 1, x) [DLMF 8.19.13].
 
     Source: scipy.special.expn.
 
@@ -249,16 +244,9 @@ def expn(n: TensorLike, x: TensorLike, /) -> Tensor:
     return exp(-x) * functools.reduce(operator.add, terms)
 
 
+@documented(Spence)
 def spence(x: TensorLike, /) -> Tensor:
     """The dilogarithm of 1 - x: y = integral of log(t) / (1 - t) from 1 to x [DLMF 25.12.1].
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * log(x) / (1 - x).
 
     Source: scipy.special.spence.
 
@@ -269,16 +257,11 @@ def spence(x: TensorLike, /) -> Tensor:
     return floating_unary(Spence(), x)
 
 
+@documented(SineIntegral)
 def sici(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """The sine and the cosine integral [DLMF 6.2(ii)], element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
-
     Returns: the pair of them, each of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: that of the first is sin(x) / x, that of the second cos(x) / x.
 
     Source: scipy.special.sici.
 
@@ -289,16 +272,11 @@ def sici(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     return floating_unary(SineIntegral(0), x), floating_unary(SineIntegral(1), x)
 
 
+@documented(Fresnel)
 def fresnel(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """The Fresnel integrals of sin and cos of pi t**2 / 2 [DLMF 7.2(iii)], element by element.
 
-    Parameters: x: any shape; floating, ints and bools become float64.
-
     Returns: the pair of them, each of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: that of the first is sin(pi x**2 / 2), that of the second cos(pi x**2 / 2).
 
     Source: scipy.special.fresnel.
 

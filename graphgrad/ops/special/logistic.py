@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base import Any, Derivative, Gradients, Node, Tensor, TensorLike, apply, promoted
+from ..documented import documented
 from ..elementwise.arithmetic import negative
 from ..elementwise.exponential import Sigmoid, log, log1p
 from ..families import RealUnary, floating_unary
@@ -14,7 +15,10 @@ __all__ = [
 
 
 class Logit(RealUnary):
-    """y = log(x / (1 - x)), near 1/2 as 2 artanh(2x - 1); dx = dy / (x (1 - x))."""
+    """y = log(x / (1 - x)), near 1/2 as 2 artanh(2x - 1).
+
+    Gradient: dx = dy / x + dy / (1 - x), infinite at 0 and 1.
+    """
 
     domain = (0.1, 0.9)
     derivative = Derivative(singular=0)
@@ -30,7 +34,7 @@ class Logit(RealUnary):
 
 
 class LogitSlope(RealUnary):
-    """y = 1 / (x (1 - x)), dx = dy * (2x - 1) y**2."""
+    """y = 1 / (x (1 - x)). Gradient: dx = dy * (2x - 1) y**2."""
 
     domain = (0.1, 0.9)
     derivative = Derivative(singular=0)
@@ -43,16 +47,9 @@ class LogitSlope(RealUnary):
         return (dy * ((2.0 * x - 1.0) * y * y),)
 
 
+@documented(Sigmoid)
 def expit(x: TensorLike, /) -> Tensor:
     """The logistic function: y = 1 / (1 + exp(-x)), element by element, without overflow.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex.
-
-    Gradient: dx = dy * y (1 - y).
 
     Source: scipy.special.expit.
 
@@ -62,16 +59,13 @@ def expit(x: TensorLike, /) -> Tensor:
     return floating_unary(Sigmoid(), x)
 
 
+@documented(Logit)
 def logit(x: TensorLike, /) -> Tensor:
     """The inverse of expit: y = log(x / (1 - x)), element by element.
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Returns: y, of the shape and dtype of x.
-
     Raises: DTypeError for what is no array of numbers.
-
-    Gradient: dx = dy / x + dy / (1 - x), infinite at 0 and 1.
 
     Source: scipy.special.logit.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, promoted, wants
+from ..documented import documented
 from ..elementwise.exponential import exp
 from ..elementwise.powers import square
 from ..families import floating_binary, floating_unary
@@ -21,7 +22,7 @@ __all__ = [
 
 
 class NdtrInv(InverseFunction):
-    """y = the number with ndtr(y) = x, dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
+    """y = the number with ndtr(y) = x. Gradient: dx = dy * sqrt(2 pi) * exp(y**2 / 2)."""
 
     scipy = "ndtri"
     domain = (0.1, 0.9)
@@ -32,7 +33,7 @@ class NdtrInv(InverseFunction):
 
 
 class NdtrInvSlope(InverseSlope):
-    """y = the derivative of ndtri at x, dx = dy * ndtri(x) y**2."""
+    """y = the derivative of ndtri at x. Gradient: dx = dy * ndtri(x) y**2."""
 
     inverse = NdtrInv
     domain = (0.1, 0.9)
@@ -47,7 +48,7 @@ NdtrInv.slope = NdtrInvSlope
 
 
 class LogNdtr(ScipyUnary):
-    """y = log(ndtr(x)), dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
+    """y = log(ndtr(x)). Gradient: dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2))."""
 
     scipy = "log_ndtr"
 
@@ -61,8 +62,10 @@ class LogNdtr(ScipyUnary):
 
 
 class OwensT(ScipyBinary):
-    """z = T(h, a); dh = -dz * exp(-h**2 / 2) erf(a h / sqrt(2)) / sqrt(8 pi) and
-    da = dz * exp(-h**2 (1 + a**2) / 2) / (2 pi (1 + a**2)).
+    """z = T(h, a).
+
+    Gradient: dh = -dz * exp(-h**2 / 2) erf(a h / sqrt(2)) / sqrt(8 pi), da = dz * exp(-h**2 (1
+        + a**2) / 2) / (2 pi (1 + a**2)).
     """
 
     scipy = "owens_t"
@@ -97,16 +100,9 @@ def ndtr(x: TensorLike, /) -> Tensor:
     return 0.5 * erfc(x * -math.sqrt(0.5))
 
 
+@documented(NdtrInv)
 def ndtri(x: TensorLike, /) -> Tensor:
     """The inverse of ndtr: a standard normal number is less than y with probability x.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * sqrt(2 pi) * exp(y**2 / 2).
 
     Source: scipy.special.ndtri.
 
@@ -117,16 +113,9 @@ def ndtri(x: TensorLike, /) -> Tensor:
     return floating_unary(NdtrInv(), x)
 
 
+@documented(LogNdtr)
 def log_ndtr(x: TensorLike, /) -> Tensor:
     """y = log(ndtr(x)), of very negative numbers too, element by element.
-
-    Parameters: x: any shape; floating, ints and bools become float64.
-
-    Returns: y, of the shape and dtype of x.
-
-    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * sqrt(2 / pi) / erfcx(-x / sqrt(2)).
 
     Source: scipy.special.log_ndtr.
 
@@ -137,19 +126,12 @@ def log_ndtr(x: TensorLike, /) -> Tensor:
     return floating_unary(LogNdtr(), x)
 
 
+@documented(OwensT)
 def owens_t(h: TensorLike, a: TensorLike, /) -> Tensor:
     """Owen's T function: the probability that X > h and 0 < Y < a X, for standard normal X, Y.
 
     Parameters:
         h, a: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
-
-    Returns: z, of the broadcast shape and the promoted dtype.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dh = -dz * exp(-h**2 / 2) erf(a h / sqrt(2)) / sqrt(8 pi), da = dz * exp(-h**2 (1 +
-        a**2) / 2) / (2 pi (1 + a**2)).
 
     Source: scipy.special.owens_t.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base import NO_GRAD, Any, Gradients, Node, Tensor, TensorLike, apply, np, wants
+from ..documented import documented
 from ..elementwise.exponential import exp, log, log1p
 from ..elementwise.logic import less, where
 from ..elementwise.powers import square
@@ -17,8 +18,10 @@ __all__ = [
 
 
 class BoxCox(ScipyBinary):
-    """y = (x**p - 1) / p, log(x) at p = 0; dx = dy * x**(p - 1) and, with u = log(x),
-    dp = dy * u**2 * the integral of t exp(t p u) from 0 to 1, which is 1F1(2; 3; p u) / 2.
+    """y = (x**lmbda - 1) / lmbda, log(x) at lmbda = 0.
+
+    Gradient: dx = dy * x**(lmbda - 1), dlmbda = dy * log(x)**2 * the integral of t x**(t lmbda)
+        from 0 to 1, which is 1F1(2; 3; lmbda log(x)) / 2 and loses no digits near lmbda = 0.
     """
 
     scipy = "boxcox"
@@ -46,7 +49,10 @@ class BoxCox(ScipyBinary):
 
 
 class BoxCox1p(BoxCox):
-    """y = ((1 + x)**p - 1) / p, log1p(x) at p = 0: BoxCox of 1 + x, exact for small x."""
+    """y = ((1 + x)**lmbda - 1) / lmbda, log1p(x) at lmbda = 0: BoxCox of 1 + x, exact for small x.
+
+    Gradient: dx = dy * (1 + x)**(lmbda - 1); of lmbda as of boxcox.
+    """
 
     scipy = "boxcox1p"
 
@@ -55,18 +61,13 @@ class BoxCox1p(BoxCox):
         return log1p(x)
 
 
+@documented(BoxCox)
 def boxcox(x: TensorLike, lmbda: TensorLike, /) -> Tensor:
     """The Box-Cox transform of x: (x**lmbda - 1) / lmbda, or log(x) where lmbda is 0.
 
     Parameters: x, lmbda: shapes that broadcast; floating, ints and bools become float64.
 
     Returns: the broadcast shape, the promoted dtype; NaN where x < 0.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * x**(lmbda - 1), dlmbda = dy * log(x)**2 * the integral of t x**(t lmbda)
-        from 0 to 1, which loses no digits near lmbda = 0.
 
     Source: scipy.special.boxcox.
 
@@ -77,17 +78,13 @@ def boxcox(x: TensorLike, lmbda: TensorLike, /) -> Tensor:
     return floating_binary(BoxCox(), x, lmbda)
 
 
+@documented(BoxCox1p)
 def boxcox1p(x: TensorLike, lmbda: TensorLike, /) -> Tensor:
     """The Box-Cox transform of 1 + x: ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where lmbda is 0.
 
     Parameters: x, lmbda: shapes that broadcast; floating, ints and bools become float64.
 
     Returns: the broadcast shape, the promoted dtype; NaN where x < -1.
-
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
-        GraphGradError without SciPy (the extra `scipy`).
-
-    Gradient: dx = dy * (1 + x)**(lmbda - 1); of lmbda as of boxcox.
 
     Source: scipy.special.boxcox1p.
 

@@ -137,7 +137,7 @@ def _of_tails(q: Any) -> Any:
 
 
 class NormalQuantile(RealUnary):
-    """z with P(normal < z) = 1/2 + q, dq = dz * sqrt(2 pi) * exp(z**2 / 2).
+    """z with P(normal < z) = 1/2 + q. Gradient: dq = dz * sqrt(2 pi) * exp(z**2 / 2).
 
     [Wichura 1988, "Algorithm AS 241: the percentage points of the normal distribution"], whose
     relative error is 1e-16, in float64.
@@ -163,7 +163,9 @@ class NormalQuantile(RealUnary):
 
 
 class NormalPoint(NormalQuantile):
-    """z with P(normal < z) = p, dp = dz * sqrt(2 pi) * exp(z**2 / 2): precise for the least p.
+    """z with P(normal < z) = p.
+
+    Gradient: dp = dz * sqrt(2 pi) * exp(z**2 / 2): precise for the least p.
 
     Of p that rounds to 0 or 1 it makes the z that is farthest out of those that do not.
     """

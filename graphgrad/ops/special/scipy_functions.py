@@ -64,7 +64,10 @@ def need_scipy(what: str) -> Any:
 
 
 class OfScipy(RealUnary, abstract=True):
-    """Family: a function of SciPy, element by element, in the dtype of the operands."""
+    """Family: a function of SciPy, element by element, in the dtype of the operands.
+
+    Raises: DTypeError if x is complex; GraphGradError without SciPy (the extra `scipy`).
+    """
 
     scipy = ""
 
@@ -96,7 +99,16 @@ class ScipyUnary(OfScipy, abstract=True):
 
 
 class ScipyBinary(OfScipy, RealBinary, abstract=True):
-    """Family: of two operands."""
+    """Family: of two operands.
+
+    Parameters:
+        x, y: shapes that broadcast; floating, dtypes promoted, ints and bools become float64.
+
+    Returns: z, of the broadcast shape and the promoted dtype.
+
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for complex operands;
+        GraphGradError without SciPy (the extra `scipy`).
+    """
 
     domain = (0.5, 2.0)
 
@@ -179,7 +191,7 @@ class OfOrders(OfScipy, abstract=True):
 
 
 class OrderOf(UndefinedGradient):
-    """y = x, an order of a function; an error where a gradient by it is needed."""
+    """y = x, an order of a function. Gradient: an error where one by the order is needed."""
 
     function: str
     name: str

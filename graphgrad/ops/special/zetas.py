@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..base import Any, Derivative, Tensor, TensorLike, constant, whole
+from ..documented import documented
 from . import elementary
 from .scipy_functions import OfOrders, Ordered, need_scipy, with_orders
 
@@ -15,7 +16,10 @@ __all__ = [
 
 
 class Zeta(Ordered):
-    """y = the sum of (q + k)**-x over k >= 0, dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]."""
+    """y = the sum of (q + k)**-x over k >= 0.
+
+    Gradient: dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]; none by x.
+    """
 
     x: float
     scipy = "zeta"
@@ -38,7 +42,7 @@ class Zeta(Ordered):
 
 
 class ZetaOfOrders(OfOrders):
-    """y = the sum of (q + k)**-x over k >= 0, of tensors; dq as of Zeta, none by x."""
+    """y = the sum of (q + k)**-x over k >= 0, of tensors. Gradient: as of Zeta."""
 
     of = Zeta
 
@@ -48,6 +52,7 @@ class ZetaOfOrders(OfOrders):
         return xp.where(pole, math.inf, elementary.hurwitz(xp, xp.where(pole, 2.0, x), q))
 
 
+@documented(Zeta)
 def zeta(x: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
     """Hurwitz' zeta function, the sum of (q + k)**-x over k >= 0 [DLMF 25.11.1]; Riemann's at 1.
 
@@ -60,8 +65,6 @@ def zeta(x: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
     Raises: ShapeError if the shapes do not broadcast; DTypeError if q or x is not real;
         GradientError where a gradient by x is needed; GraphGradError without SciPy (the extra
         `scipy`).
-
-    Gradient: dq = -dy * x * zeta(x + 1, q) [DLMF 25.11.17]; none by x.
 
     Source: scipy.special.zeta.
 
