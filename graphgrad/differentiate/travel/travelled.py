@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from ...base.errors import GradientError, GraphError, RegionError
-from ...ir.build import read_here
 from ...ir.context import CONTEXT, Within
-from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import Residual
 from ...ops.base import is_zero
 from ...ops.sources import apart
 from ...regions.boundary import Boundary, boundary_of, known
@@ -27,72 +24,9 @@ from ..call import told
 from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
+from .carrier import Carrier, Convention, Rebuilding
 from .deferred import NotDeferred
-from .trace import Trace, read_inside
-
-
-class Rebuilding(Protocol):
-    """A trace that is being built anew for a site.
-
-    site     the site whose rule it is a trace of
-    tensors  what stands for which tensor of the trace
-    """
-
-    site: Site
-    tensors: dict[Tensor, Tensor]
-
-    def run(self) -> None:
-        """Build what is not there yet."""
-
-    def entry(self, dx: Any) -> Any:
-        """An entry of the rule, as it is here."""
-
-    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
-        """The default of the site, asked for while the trace is not complete, by place."""
-
-
-class Carrier(Protocol):
-    """Knows what stands for a tensor or region of one graph in another.
-
-    batches: whether that is a batch of it
-    """
-
-    batches: bool
-
-    @property
-    def source(self) -> Graph | None:
-        """The one graph; None where it carries from any."""
-
-    @property
-    def outer(self) -> Carrier | None:
-        """What carries from the graph around that one; None where nothing does."""
-
-    def tensor(self, t: Tensor) -> Tensor:
-        """What stands for t; GraphError where nothing does."""
-
-    def region(self, region: Region) -> Region:
-        """What stands for a region."""
-
-    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Rebuilding:
-        """What builds a trace anew here."""
-
-    def captured(self, t: Tensor) -> Tensor:
-        """What stands here for a tensor that was captured at home, read as it was read there."""
-
-    def note(self, d: Tensor, t: Tensor) -> None:
-        """Learn of the gradient or tangent of a tensor before it is used."""
-
-    def check(self, trace: Trace, site: Site) -> None:
-        """GradientError where the traced rule does not serve for this site."""
-
-    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
-        """The entry of the site's rule for t here."""
-
-    def defers(self, site: Site) -> bool:
-        """Whether the default of the site here is what the rule means by it at home."""
-
-    def around_of(self, region: Region | None) -> Region | None:
-        """The region in which the members of a region, or of none, lie here."""
+from .trace import Trace
 
 
 class Travelled:
@@ -102,11 +36,18 @@ class Travelled:
     """
 
     def __init__(
-        self, home: Node | Region, rule: Any, carrier: Carrier, *, forward: bool = False
+        self,
+        home: Node | Region,
+        rule: Any,
+        carrier: Carrier,
+        convention: Convention,
+        *,
+        forward: bool = False,
     ) -> None:
         self.home = home
         self.rule = rule
         self.carrier = carrier
+        self.convention = convention
         self.forward = forward
         self.boundary: Boundary | None = None
         if isinstance(home, Region) and not home.open:
@@ -124,9 +65,9 @@ class Travelled:
         takes = site.inputs if self.forward else site.outputs
         for d, t in zip(given, takes, strict=True):
             if d is not None:
-                self.carrier.note(d, t)
+                self.convention.note(d, t)
         fn = _first(self.rule)
-        if fn not in self._at_home and self.carrier.defers(site):
+        if fn not in self._at_home and self.convention.defers(site):
             try:
                 return self._deferring(site, given)
             except NotDeferred:
@@ -148,7 +89,7 @@ class Travelled:
         zeros = _zeros(given)
         key = _first(self.rule), zeros
         trace = self._traces.get(key)
-        delivery = _Delivery(self.carrier, site, given)
+        delivery = _Delivery(self, site, given)
         if trace is None:
             trace = self._traced(zeros=zeros, defaults=delivery.of)
             if trace.asked:
@@ -160,9 +101,9 @@ class Travelled:
     def _asking_home(self, site: Site, given: Sequence[Any]) -> Any:
         """By a trace that asks the home for its default: the marks inside have to be the same."""
         trace = self._traced(zeros=_zeros(given), judged=isinstance(site, Watched))
-        self.carrier.check(trace, site)
+        self.convention.check(trace, site, self.carrier)
         self._check_marks(site, trace)
-        return self._answered(site, trace, _Delivery(self.carrier, site, given))
+        return self._answered(site, trace, _Delivery(self, site, given))
 
     def _traced(self, **how: Any) -> Trace:
         return Trace(self.home, self.rule, self.boundary, forward=self.forward, **how)
@@ -178,7 +119,7 @@ class Travelled:
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         entries = [
-            self.carrier.fitted(transplant.entry(d), t, site)
+            self.convention.fitted(transplant.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
         return dict(zip(gives, entries, strict=True)) if beyond else entries
@@ -221,8 +162,8 @@ class _Delivery:
 
     transplant: Rebuilding
 
-    def __init__(self, carrier: Carrier, site: Site, given: Sequence[Any]) -> None:
-        self.carrier = carrier
+    def __init__(self, rule: Travelled, site: Site, given: Sequence[Any]) -> None:
+        self.rule = rule
         self.site = site
         self.given = given
         self.context = CONTEXT.get()
@@ -235,7 +176,9 @@ class _Delivery:
             here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
             self._trace = trace
             with Within(self.context.copy()):  # not in the trace, where this is asked for
-                self.transplant = self.carrier.transplant(trace.graph, here)
+                self.transplant = self.rule.convention.transplant(
+                    self.rule.carrier, trace.graph, here
+                )
             self.transplant.site = self.site
         return self
 
@@ -318,7 +261,7 @@ class Carried(Rule):
     def batched(self) -> bool:
         """Whether its site is one of a batch."""
         inner = self.fn.rule
-        return self.fn.carrier.batches or (isinstance(inner, Carried) and inner.batched)
+        return self.fn.convention.batches or (isinstance(inner, Carried) and inner.batched)
 
     @property
     def contract(self) -> Any:  # type: ignore[override]
@@ -342,20 +285,7 @@ class Carried(Rule):
         return None if as_rule(self.fn.rule).jvp is None else self._forward
 
 
-def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
+def carried(rule: Any, home: Node | Region, carrier: Carrier, convention: Convention) -> Rule:
     """The rule of a marked node or region of one graph, for what stands for it in another."""
-    fn, forward = Travelled(home, rule, carrier), Travelled(home, rule, carrier, forward=True)
-    return Carried(fn, forward)
-
-
-def enter(t: Tensor, carrier: Carrier) -> Tensor:
-    """What stands here for a tensor that was captured at home, read as it was read there."""
-    op = t.node.op
-    if not isinstance(op, Residual):
-        return read_here((carrier.tensor(t),))[0]
-    tensor, context = carrier.tensor(t.node.inputs[0]), CONTEXT.get()
-    with suppress(GraphError):  # a region that was marked at home later is none here
-        at = carrier.region(op.region)
-        if not at.contains(context.region):
-            tensor = read_inside(at, tensor)
-    return read_here((tensor,))[0]
+    fn = Travelled(home, rule, carrier, convention)
+    return Carried(fn, Travelled(home, rule, carrier, convention, forward=True))
