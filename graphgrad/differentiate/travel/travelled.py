@@ -9,6 +9,7 @@ at home, and then marks that differ are an error.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -25,8 +26,10 @@ from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
 from .carrier import Carrier, Convention, Rebuilding
-from .deferred import NotDeferred
-from .trace import Trace
+from .deferred import Away, Deferred, NotDeferred
+from .trace import AT_HOME, AtHome, Judged, Trace, ends
+
+Zeros = frozenset[int]
 
 
 class Travelled:
@@ -62,17 +65,38 @@ class Travelled:
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
         given = tuple(apart(given))
-        takes = site.inputs if self.forward else site.outputs
+        takes, _ = ends(site, self.forward)
         for d, t in zip(given, takes, strict=True):
             if d is not None:
                 self.convention.note(d, t)
         fn = _first(self.rule)
         if fn not in self._at_home and self.convention.defers(site):
             try:
-                return self._deferring(site, given)
+                return AskingHere(self, site, given).answer()
             except NotDeferred:
                 self._at_home.add(fn)
-        return self._asking_home(site, given)
+        return AskingHome(self, site, given).answer()
+
+    def traced(self, zeros: Zeros, defaults: AtHome | Deferred) -> Trace:
+        """A trace of it, given structural zeros at some places."""
+        return Trace(
+            self.home,
+            self.rule,
+            self.boundary,
+            forward=self.forward,
+            zeros=zeros,
+            defaults=defaults,
+        )
+
+    def trace_of(self, zeros: Zeros, defaults: Deferred) -> Trace:
+        """The same, once and for all where the rule asks nothing of its home or its site."""
+        key = _first(self.rule), zeros
+        trace = self._traces.get(key)
+        if trace is None:
+            trace = self.traced(zeros, defaults)
+            if not trace.asked and not trace.graph.deferred:
+                self._traces[key] = trace
+        return trace
 
     def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """What stands here for nodes of the home and of graphs around it, of those carried here."""
@@ -84,49 +108,51 @@ class Travelled:
                 with suppress(GraphError):
                     yield carrier.tensor(node.outputs[0]).node
 
-    def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
-        """By a trace that asks the site here for its default."""
-        zeros = _zeros(given)
-        key = _first(self.rule), zeros
-        trace = self._traces.get(key)
-        delivery = _Delivery(self, site, given)
-        if trace is None:
-            trace = self._traced(zeros=zeros, defaults=delivery.of)
-            if trace.asked:
-                self._check_marks(site, trace)
-            elif not trace.graph.deferred:
-                self._traces[key] = trace
-        return self._answered(site, trace, delivery)
 
-    def _asking_home(self, site: Site, given: Sequence[Any]) -> Any:
-        """By a trace that asks the home for its default: the marks inside have to be the same."""
-        trace = self._traced(zeros=_zeros(given), judged=isinstance(site, Watched))
-        self.convention.check(trace, site, self.carrier)
-        self._check_marks(site, trace)
-        return self._answered(site, trace, _Delivery(self, site, given))
+class Asking(ABC):
+    """One call of a rule that travelled: its trace at home, built anew for the site here."""
 
-    def _traced(self, **how: Any) -> Trace:
-        return Trace(self.home, self.rule, self.boundary, forward=self.forward, **how)
+    def __init__(self, rule: Travelled, site: Site, given: Sequence[Any]) -> None:
+        self.rule, self.site, self.given = rule, site, given
+        self.carrier, self.convention = rule.carrier, rule.convention
+        self.zeros = frozenset([i for i, d in enumerate(given) if d is not None and is_zero(d)])
 
-    def _answered(self, site: Site, trace: Trace, delivery: _Delivery) -> Any:
+    @abstractmethod
+    def traced(self) -> Trace:
+        """The trace; an error where it does not serve here."""
+
+    @abstractmethod
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace as it is built anew here."""
+
+    def answer(self) -> Any:
         """The entries of the trace, as they are here."""
-        transplant = delivery.of(trace).transplant
-        transplant.run()
+        trace, site, fitted = self.traced(), self.site, self.convention.fitted
+        rebuilding = self.rebuilding(trace)
+        rebuilding.run()
         for i in told(trace.given):
-            delivery.given[i].asked = True
+            self.given[i].asked = True
         site.partials[:0] = trace.partials
-        gives = site.outputs if self.forward else site.inputs
+        _, gives = ends(site, trace.forward)
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         entries = [
-            self.convention.fitted(transplant.entry(d), t, site)
+            fitted(rebuilding.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
         return dict(zip(gives, entries, strict=True)) if beyond else entries
 
+    def transplant(self, trace: Trace) -> Rebuilding:
+        """What builds the trace anew, in the current graph."""
+        pairs = zip(trace.given, self.given, strict=True)
+        here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
+        rebuilding = self.convention.transplant(self.carrier, trace.graph, here)
+        rebuilding.site = self.site
+        return rebuilding
+
     # --- marks inside, where the home was asked ------------------------------------------------
 
-    def _check_marks(self, site: Site, trace: Trace) -> None:
+    def check_marks(self, trace: Trace) -> None:
         """An error where what the rule asked for at home is marked, or chosen, otherwise here."""
         inside = {}
         for step in trace.asked:
@@ -134,8 +160,8 @@ class Travelled:
                 there = self._stands_for(step)
                 inside[there] = step in trace.chosen
                 if not self._as_carried(step, there):
-                    raise _edited(site, there)
-        check_choices(site, inside)
+                    raise _edited(self.site, there)
+        check_choices(self.site, inside)
 
     def _stands_for(self, step: Step) -> Step:
         """What stands here for a step of the home."""
@@ -157,39 +183,54 @@ class Travelled:
         return around is self.carrier.around_of(step.region) and is_carried(step.stamp, mark)
 
 
-class _Delivery:
-    """One call of a rule that travelled: its trace, built anew as far as it is there."""
+class AskingHome(Asking):
+    """A call whose default the home answers: the marks inside have to be the same."""
 
-    transplant: Rebuilding
+    def traced(self) -> Trace:
+        """The trace, which is another one for each call."""
+        judged = isinstance(self.site, Watched)
+        trace = self.rule.traced(self.zeros, Judged() if judged else AT_HOME)
+        self.convention.check(trace, self.site, self.carrier)
+        self.check_marks(trace)
+        return trace
+
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace, of which nothing is built yet."""
+        return self.transplant(trace)
+
+
+class AskingHere(Asking, Deferred):
+    """A call whose default the site here answers, as far as the trace is built by then."""
 
     def __init__(self, rule: Travelled, site: Site, given: Sequence[Any]) -> None:
-        self.rule = rule
-        self.site = site
-        self.given = given
-        self.context = CONTEXT.get()
-        self._trace: Trace | None = None
+        super().__init__(rule, site, given)
+        self._context = CONTEXT.get()
+        self._rebuilding: Rebuilding | None = None
 
-    def of(self, trace: Trace) -> _Delivery:
-        """For this trace."""
-        if self._trace is None:
-            pairs = zip(trace.given, self.given, strict=True)
-            here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
-            self._trace = trace
-            with Within(self.context.copy()):  # not in the trace, where this is asked for
-                self.transplant = self.rule.convention.transplant(
-                    self.rule.carrier, trace.graph, here
-                )
-            self.transplant.site = self.site
-        return self
+    def traced(self) -> Trace:
+        """The trace; one that asks for nothing serves for all calls."""
+        trace = self.rule.trace_of(self.zeros, self)
+        if trace.asked:
+            self.check_marks(trace)
+        return trace
 
-    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace, built anew as far as it was there when its default was asked for."""
+        if self._rebuilding is None:
+            with Within(self._context.copy()):  # not in the trace, where this is asked for
+                self._rebuilding = self.transplant(trace)
+        return self._rebuilding
+
+    def take(self, given: Mapping[int, Tensor], site: Away) -> dict[int, Any]:
         """The default of the site here, for gradients that the trace has built so far."""
-        with Within(self.context.copy()):
-            return self.transplant.default_for(given)
+        rebuilding = self.rebuilding(site.trace)
+        with Within(self._context.copy()):
+            return rebuilding.default_for(given)
 
-    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
+    def note(self, stands: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """What was taken stands here for what stands in the trace."""
-        self.transplant.tensors.update(zip(made, dxs, strict=True))
+        assert self._rebuilding is not None
+        self._rebuilding.tensors.update(zip(stands, dxs, strict=True))
 
 
 def _first(rule: Any) -> Any:
@@ -198,10 +239,6 @@ def _first(rule: Any) -> Any:
     while isinstance(fn, Travelled):
         fn = as_rule(fn.rule).fn
     return fn
-
-
-def _zeros(given: Sequence[Any]) -> frozenset[int]:
-    return frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
 
 
 def is_carried(mark: Any, candidate: Any) -> bool:
