@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import pairwise
 from math import comb, isqrt
@@ -16,7 +16,7 @@ from ..differentiate.forward.judge import judged_inside
 from ..differentiate.gradients import gradients
 from ..differentiate.levels import Step, built_from
 from ..differentiate.question import Question
-from ..differentiate.travel.transplant import Transplant
+from ..differentiate.travel.transplant import Origin, Tensors, Transplant
 from ..ir.build import read_here
 from ..ir.context import Scope, Unasked
 from ..ir.graph import Graph, GraphScope, current
@@ -81,7 +81,7 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
     seeds = {y: dy for y, dy in zip(site.outputs, dys, strict=True) if dy is not None}
     real = {y: dy for y, dy in seeds.items() if not is_zero(dy)} or seeds
     again = _Again(site, list(real.values()))
-    again.run(site.nodes)
+    again.rebuild(site.nodes)
     wanted = [x.type.differentiable and site.wants(x) for x in site.inputs]
     at = [again.tensor(x) for x, here in zip(site.inputs, wanted, strict=True) if here]
     ys = [again.tensor(y) for y in real]
@@ -122,26 +122,17 @@ class _Again(Transplant):
         kept = [x for x in site.inputs if not isinstance(x.node.op, Constant)]
         super().__init__(self.home.graph, {x: apply(After(), x, *seeds) for x in kept})
 
-    def tensor(self, t: Tensor) -> Tensor:
-        """What stands for a tensor of the inside; what is outside as the graph reads it."""
-        counterpart = self.tensors.get(t)
-        if counterpart is None:
-            with GraphScope(self.graph):  # a rule that was carried along may ask in a body
-                (counterpart,) = read_here((t,))
-            self.tensors[t] = counterpart
-        return counterpart
+    def outside(self, t: Tensor) -> Tensor:
+        """What is outside of the inside, as the graph reads it."""
+        with GraphScope(self.graph):  # a rule that was carried along may ask in a body
+            return read_here((t,))[0]
 
-    def region(self, region: Region) -> Any:
-        """What stands for a region of the inside; others stay what they are."""
-        return super().region(region) if self._is_inside(region) else self._outside(region)
-
-    def _made_region(self, region: Region) -> Any:
-        return super()._made_region(region) if self._is_inside(region) else self._outside(region)
-
-    def _is_inside(self, region: Region) -> bool:
+    def owns(self, region: Region) -> bool:
+        """Whether a region is one of the inside; others stay what they are."""
         return region is not self.home and self.home.contains(region)
 
-    def _outside(self, region: Region) -> Any:
+    def outside_region(self, region: Region) -> Any:
+        """The region itself; for the one that is recomputed, where that is done."""
         if region is self.home:
             return self.around
         if region.graph not in around(self.source):
@@ -151,13 +142,13 @@ class _Again(Transplant):
     def captured(self, t: Tensor) -> Tensor:
         """What a trace captured, which may be read from inside `home` or what is around it."""
         at = t.node.op.region if isinstance(t.node.op, Residual) else None
-        if at is None or self._is_inside(at):
+        if at is None or self.owns(at):
             return super().captured(t)
         return read_here((self.tensor(t.node.inputs[0]),))[0]
 
-    def run(self, nodes: Iterable[Node] | None = None) -> None:
+    def rebuild(self, nodes: Sequence[Node]) -> None:
         """Build the nodes anew; in the bodies of control flow, too, they are derived."""
-        super().run(nodes)
+        self.run(nodes)
         for copy in self._copies().values():
             for node in copy.nodes:
                 node.origin = node.origin or self.call
@@ -165,28 +156,27 @@ class _Again(Transplant):
             assert new.graph is not None
             new.graph.again[new] = built_from(step)
 
-    def place(self, node: Node) -> None:
-        """Build one node anew: what was derived stays so; an update is not made a second time."""
+    def place(self, node: Node, inputs: Tensors) -> Tensors:
+        """The node built anew: what was derived stays so; an update is not made a second time."""
         if isinstance(node.op, Assign):
-            self.tensors[node.outputs[0]] = identity(self.tensor(node.inputs[1]))
-            return
+            return (identity(inputs[1]),)
         if isinstance(node.op, RandomKey) and node.op.number < 0:  # drawn where it is built anew
-            self.tensors[node.outputs[0]] = self.tensor(node.outputs[0])
-            return
-        super().place(node)
+            return (self.outside(node.outputs[0]),)
+        new = self.anew(node, inputs)
         if node.origin is not None:
-            self.tensors[node.outputs[0]].node.origin = self._origin(node.origin)
+            new.origin = self.origin(node.origin)
+        return new.outputs
 
-    def _origin(self, origin: Node | RuleCall | None) -> Any:
+    def origin(self, origin: Origin) -> Any:
+        """What stands for why a node was built: what is outside stays what it is."""
         if origin is None:
             return None
         if isinstance(origin, Node):
-            made = self.tensors.get(origin.outputs[0])
-            return origin if made is None else made.node
+            return self._node(origin) or origin
         call = self._calls.get(origin)
         if call is None:
             site = origin.site
-            there = self._made_region(site) if isinstance(site, Region) else self._origin(site)
+            there = self._open_region(site) if isinstance(site, Region) else self.origin(site)
             outer = frozenset(self.tensors.get(t, t) for t in origin.outer)
             call = self._calls[origin] = RuleCall(there, origin.rule, outer)
         return call

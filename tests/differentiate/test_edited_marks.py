@@ -124,6 +124,22 @@ def test_S27_taking_the_outer_mark_off_at_home_changes_nothing_elsewhere(journey
     assert asked(y, x) == 6
 
 
+def test_S27_what_is_replaced_at_home_changes_no_tangent_of_a_copy():
+    """Of a default in a branch, which the home answers."""
+    with gg.Graph() as home:
+        x, w = gg.placeholder((3,), name="x"), gg.variable(np.full(3, 2.0))
+
+        def in_a_branch(site, dy):
+            return gg.cond(w[0] > 0.0, lambda: w * site.default(dy)[0], lambda: dy)
+
+        y = block(x, in_a_branch, "edited/inner")
+    x, y = travelled(home, x, y, "copy")
+    home.mark(home.regions[0], seven, replace=True)
+    with x.graph:
+        tangent = gg.jvp(y, x, np.ones(3))
+    assert gg.evaluate(tangent, {x: np.zeros(3)}).tolist() == [6, 6, 6]
+
+
 @pytest.mark.parametrize("journey", JOURNEYS)
 def test_S27_what_is_edited_after_a_derivative_was_taken_counts_for_later_ones(journey):
     _, x, y = program("closure", journey)

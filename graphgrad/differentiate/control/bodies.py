@@ -16,7 +16,8 @@ from ...ops.base import ZeroTensor
 from ...ops.control import BodyGraph
 from ...regions.index import bodies_of
 from ..additive import copied_steps, note_twin
-from ..travel.transplant import Plain, copy_into
+from ..travel.carrier import Carrier
+from ..travel.transplant import copy_into
 
 
 def body_of(program: Program) -> BodyGraph:
@@ -26,7 +27,7 @@ def body_of(program: Program) -> BodyGraph:
     return body
 
 
-class Here(Plain):
+class Here(Carrier):
     """Carries what a body captured into the graph in which this was made."""
 
     def __init__(self) -> None:

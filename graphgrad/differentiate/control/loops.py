@@ -8,6 +8,7 @@ are added up on the way. It is a scan like any other, so that orders repeat this
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -67,6 +68,21 @@ class OneRun(NamedTuple):
     length: Dim
     backward: bool = False
     active: Tensor | None = None
+
+
+class Carry(NamedTuple):
+    """What the scan of a gradient carries on: a cotangent of a carry, or a sum over the runs.
+
+    of     the tensor that it is the gradient of
+    given  what a run takes of it
+    after  what it leaves
+    first  what the first run takes
+    """
+
+    of: Tensor
+    given: Tensor
+    after: Tensor
+    first: Tensor
 
 
 def scan_vjp(op: Scan, node: Node, *dys: Tensor | None) -> Gradients:
@@ -146,39 +162,43 @@ class Reverse:
         """The gradients of the carries that move, and of what else runs read."""
         run = self.run
         moving = [run.taken[i] for i in self.moving]
-        carried = self._given(moving)
-        grads = self._differentiated(carried, [*moving, *others])
+        cotangents = given_here(run.body, [t.type for t in moving])
+        grads = self._differentiated(cotangents, [*moving, *others])
         flows = {t: dx for t in others if (dx := grads[t]) is not None and not is_zero(dx)}
-        sliced = [t for t in flows if t in run.kept]
-        summed = [t for t in flows if t in run.constants]
-        wide = [tensor_type(t.shape, accumulated_in(t.dtype)) for t in summed]
-        given = [*carried, *given_here(run.body, wide)]
+        rows = {t: dx for t, dx in flows.items() if t in run.kept}
+        terms = {t: dx for t, dx in flows.items() if t in run.constants}
+        carries = self._carries(cotangents, [grads[t] for t in moving], terms)
+        outputs = self._scan(carries, [*rows.values()]) if carries or rows else ()
+        zeros = dict.fromkeys((t for t in others if grads[t] is not None), ZERO)
+        pairs = zip((*(carry.of for carry in carries), *rows), outputs, strict=False)
+        return {**zeros, **{t: cast(dx, t.dtype) for t, dx in pairs}}
+
+    def _carries(
+        self, cotangents: Sequence[Tensor], dxs: Dys, terms: Mapping[Tensor, Tensor]
+    ) -> list[Carry]:
+        """The cotangents of the carries that move, of which a run gives dxs; then sums of terms."""
+        run = self.run
+        wide = [tensor_type(t.shape, accumulated_in(t.dtype)) for t in terms]
+        totals = given_here(run.body, wide)
+        given = [*cotangents, *totals]
         with BodyScope(run.body):
-            after = [self._before(i, grads[run.taken[i]]) for i in self.moving]
-            totals = given[len(carried) :]
-            pairs = zip(totals, summed, strict=True)
-            after += [total + cast(flows[t], total.dtype) for total, t in pairs]
+            after = [self._before(i, dx) for i, dx in zip(self.moving, dxs, strict=True)]
+            pairs = zip(totals, terms.values(), strict=True)
+            after += [total + cast(dx, total.dtype) for total, dx in pairs]
             if self.active is not None:
                 after = [where(self.active, *pair) for pair in zip(after, given, strict=True)]
         first = [self._first(i) for i in self.moving]
-        first += [
-            cast(_zeros(run.constants[t]), to.dtype) for t, to in zip(summed, wide, strict=True)
-        ]
-        outputs: Sequence[Tensor] = ()
-        if after or sliced:
-            outputs = self._scan(given, after, [flows[t] for t in sliced], first)
-        zeros = dict.fromkeys((t for t in others if grads[t] is not None), ZERO)
-        pairs = zip((*moving, *summed, *sliced), outputs, strict=False)
-        return {**zeros, **{t: cast(dx, t.dtype) for t, dx in pairs}}
+        first += [cast(_zeros(run.constants[t]), to.dtype) for t, to in zip(terms, wide)]
+        of = [*(run.taken[i] for i in self.moving), *terms]
+        return list(map(Carry, of, given, after, first))
 
     def _moving(self) -> list[int]:
-        run = self.run
+        run, leads = self.run, _leads(self.run)
         some = [i for i, t in enumerate(run.taken) if t.type.differentiable]
-        leads = _leads(run)
         moving = {i for i in some if self.left[i] is not None or i in self.begun}
-        reach = set().union(*(leads[len(run.after) + i] for i in self.rows))
+        reach = {t for i in self.rows for t in leads[run.rows[i]]}
         while True:
-            reach = reach.union(*(leads[i] for i in moving))
+            reach |= {t for i in moving for t in leads[run.after[i]]}
             more = {i for i in some if run.taken[i] in reach} - moving
             if not more:
                 return sorted(moving)
@@ -217,26 +237,20 @@ class Reverse:
         self.slices[row] = stack
         return row
 
-    def _given(self, like: Sequence[Tensor]) -> list[Tensor]:
-        return given_here(self.run.body, [t.type for t in like])
-
-    def _scan(
-        self,
-        carried: Sequence[Tensor],
-        after: Sequence[Tensor],
-        made: Sequence[Tensor],
-        first: Sequence[Tensor],
-    ) -> tuple[Tensor, ...]:
+    def _scan(self, carries: Sequence[Carry], rows: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The outputs of the scan, which reads no more than it and its derivatives need."""
         run = self.run
-        read = needed(run.body, [*after, *made, *held_in(run.body)], [*carried, *self.slices])
+        given = [carry.given for carry in carries]
+        after = [carry.after for carry in carries]
+        read = needed(run.body, [*after, *rows, *held_in(run.body)], [*given, *self.slices])
         slices = {t: stack for t, stack in self.slices.items() if t in read}
         length = run.length if isinstance(run.length, int) else None
         if length is None and not slices:  # whose rows are counted
             slices = dict([next(iter(self.slices.items()))])
-        given, inputs = [*carried, *slices], [*first, *slices.values()]
-        _check_closed(Program([*given, *run.body.captures], [*after, *made]), run.body)
-        return looped(run.body, given, after, made, inputs, length, not run.backward)
+        given += slices
+        inputs = [*(carry.first for carry in carries), *slices.values()]
+        _check_closed(Program([*given, *run.body.captures], [*after, *rows]), run.body)
+        return looped(run.body, given, after, rows, inputs, length, not run.backward)
 
 
 def _check_closed(program: Program, body: BodyGraph) -> None:
@@ -264,32 +278,32 @@ def _zeros(x: Tensor) -> Tensor:
     return zero
 
 
-def _leads(run: OneRun) -> list[set[Tensor]]:
-    """Of each carry that a run leaves, and each row: what it took that a gradient may flow to.
+def _leads(run: OneRun) -> dict[Tensor, set[Tensor]]:
+    """Tensor of a run -> the carries that it took to which a gradient may flow from there.
 
     The rule of a region may lead from anything that leaves it to anything that it reads.
     """
-    made = [*run.after, *run.rows]
-    nodes: Sequence[Node] = Program([*run.kept, *run.constants], made).nodes
+    ends = [*run.after, *run.rows]
+    nodes: Sequence[Node] = Program([*run.kept, *run.constants], ends).nodes
     question: Any = current().question
     tree = question.tree
     around = {n: tree.chain(tree.around(n)) for n in run.body.nodes}
-    regions = {region: _reads(region) for found in around.values() for region in found}
+    regions = {region: _reads(region) for chain in around.values() for region in chain}
     if regions:
         nodes = run.body.nodes
-    reach: dict[Tensor, set[Tensor]] = {t: {t} for t in run.taken}
+    leads: defaultdict[Tensor, set[Tensor]] = defaultdict(set, {t: {t} for t in run.taken})
     known, count = -1, 0
     while known != count:
         for node in nodes:
             reads = [] if stops(node, question) else [*node.inputs]
             reads += [t for region in around[node] for t in regions[region]]
-            found = set().union(*(reach.get(t, ()) for t in reads if t.type.differentiable))
+            reached = set().union(*(leads[t] for t in reads if t.type.differentiable))
             for t in node.outputs:
-                reach[t] = reach.get(t, set()) | found
-        known, count = count, len([t for found in reach.values() for t in found])
+                leads[t] |= reached
+        known, count = count, sum(map(len, leads.values()))
         if not regions:  # nodes read what was built before them
             break
-    return [reach.get(t, set()) for t in made]
+    return leads
 
 
 def _reads(region: Region) -> list[Tensor]:

@@ -7,15 +7,16 @@ whose place the site there is asked.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ...base.errors import GradientError
 from ...ir.build import build
 from ...ir.context import CONTEXT
-from ...ir.node import Tensor
+from ...ir.node import Node, Tensor
 from ...ir.op import Gradients, Op, Types
-from ..site import NodeSite, RegionSite, Site
+from ..site import Answers, NodeSite, RegionSite, Site
 
 
 class NotDeferred(Exception):
@@ -42,40 +43,63 @@ class Default(Op, interned=False):
         raise NotDeferred
 
 
-class Defaults(Protocol):
-    """Answers for the site of a trace."""
+def traced_site(trace: Any, sweep: Answers, node: Any, region: Any) -> Any:
+    """What a trace is of as a site, under the rule that it had when it was carried away.
 
-    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+    node, region  the class of the site
+    """
+    target, reference = trace.target, trace.reference
+    if isinstance(target, Node):
+        site = node(target, reference, sweep)
+    else:
+        site = region(target, reference, sweep, trace.boundary)
+    site.marked = reference
+    return site
+
+
+class Deferred(ABC):
+    """Whoever answers for the default of a site while its rule is traced, in place of the home."""
+
+    by_home = False
+
+    def as_site(self, trace: Any, sweep: Answers) -> Site:
+        """The site of a trace, as one that asks this."""
+        site: Away = traced_site(trace, sweep, AwayNode, AwayRegion)
+        site.trace, site.defaults = trace, self
+        return site
+
+    @abstractmethod
+    def take(self, given: Mapping[int, Tensor], site: Away) -> dict[int, Any]:
         """Gradients by place of the input, of those to which something flows."""
 
-    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
+    @abstractmethod
+    def note(self, stands: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """Learn what stands in the trace for what was taken."""
 
 
 class Away(Site):
     """A site at home whose rule is traced for another graph.
 
-    scratch   the graph of the trace
+    trace     the trace
     defaults  who answers
     """
 
-    scratch: Any
-    defaults: Defaults
+    trace: Any
+    defaults: Deferred
 
     def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
-        context = CONTEXT.get()
-        self.scratch.deferred = True
-        if context.graph is not self.scratch or context.region is not None:
+        context, scratch = CONTEXT.get(), self.trace.graph
+        scratch.deferred = True
+        if context.graph is not scratch or context.region is not None:
             raise NotDeferred  # in a branch, or in a region of the rule, which it would be part of
         given = {i: dy for i, dy in enumerate(dys) if dy is not None}
         dxs = self.defaults.take(given, self) if given else {}
         if not dxs:
             return [None] * len(self.inputs)
         types = tuple(self.inputs[i].type for i in dxs)
-        op = Default(tuple(given), tuple(dxs), types)
-        made = build(op, tuple(given.values())).outputs
-        self.defaults.note(made, list(dxs.values()))
-        at = dict(zip(dxs, made, strict=True))
+        stands = build(Default(tuple(given), tuple(dxs), types), tuple(given.values())).outputs
+        self.defaults.note(stands, list(dxs.values()))
+        at = dict(zip(dxs, stands, strict=True))
         return [at.get(i) for i in range(len(self.inputs))]
 
 

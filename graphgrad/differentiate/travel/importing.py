@@ -12,17 +12,16 @@ from ...ir.build import read_here, stamp_by_maps
 from ...ir.context import CONTEXT, Within
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
-from ...ir.op import Op
-from ...ir.program import Program, needed
+from ...ir.program import needed
 from ...ir.types import compatible
 from ...ops.base import as_tensor
-from ...ops.random.keys import numbers_for, renumbered
+from ...ops.random.keys import numbers_for
 from ...ops.sources import apart, placeholder
 from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of
 from ..levels import Step
 from .closures import held_by
-from .transplant import Transplant
+from .transplant import Tensors, Transplant
 
 __all__ = ["import_graph"]
 
@@ -71,52 +70,51 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
 
 
 class Importer(Transplant):
-    """A transplant that keeps names, lines, origins and the values of variables.
+    """A transplant that keeps names, lines, origins and the values of variables."""
 
-    numbers  what is added to those of draws without a seed
-    """
+    def place(self, node: Node, inputs: Tensors) -> Tensors:
+        """The node built anew, as it was, under its name in the scope that is open here."""
+        return kept_as(self, node, inputs)
 
-    numbers = 0
+    def copied(self, body: Graph, copy: Graph) -> None:
+        """Open op-type maps act in the copy as on other nodes."""
+        stamp_in(copy)
 
-    def _op(self, node: Node) -> Op:
-        return renumbered(super()._op(node), self.numbers)
 
-    def place(self, node: Node) -> None:
-        """Build one node anew, under its name in the scope that is open here."""
-        context = CONTEXT.get()
-        stamps = context.stamps
-        if not _takes_stamps(node):
-            context.stamps = None
-        super().place(node)
-        context.stamps = stamps
-        if not node.outputs:
-            return
-        new = self.tensors[node.outputs[0]].node
-        self._settle_provenance(node, new)
-        if node._name is not None:
-            graph = CONTEXT.get().graph
-            new._name = graph.claim_name(new.scope, node._name, new)
-        value = self.source.state.values().get(node)
-        if value is not None:
-            CONTEXT.get().graph.state.commit({new: value.copy()})
+def kept_as(transplant: Transplant, node: Node, inputs: Tensors) -> Tensors:
+    """The outputs of a node that is built anew with its name, line, origin and value."""
+    context = CONTEXT.get()
+    stamps = context.stamps
+    if not _takes_stamps(node):
+        context.stamps = None
+    new = transplant.anew(node, inputs)
+    context.stamps = stamps
+    if not node.outputs:
+        return ()
+    keep_provenance(transplant, node, new)
+    if node._name is not None:
+        new._name = context.graph.claim_name(new.scope, node._name, new)
+    value = transplant.source.state.values().get(node)
+    if value is not None:
+        context.graph.state.commit({new: value.copy()})
+    return new.outputs
 
-    def _program(self, program: Program) -> Program:
-        """The program of a body, in a copy on which open op-type maps act as on other nodes."""
-        fresh = program.outputs[0].graph not in self.bodies
-        copied, context = super()._program(program), CONTEXT.get()
-        if fresh and (context.stamps is not None or self.numbers):
-            for body in bodies_of(copied.outputs[0].graph):  # type: ignore[arg-type]
-                for node in body.nodes:
-                    node.op = renumbered(node.op, self.numbers)
-                    if context.stamps is not None and node.stamp is None and _takes_stamps(node):
-                        stamp_by_maps(node, context, tuple(t.type for t in node.outputs))
-        return copied
 
-    def _settle_provenance(self, node: Node, new: Node) -> None:
-        """Keep line and origin, unless the new node is derived from something here."""
-        if CONTEXT.get().origin is None:
-            new.position = node.position
-            new.origin = self._origin(node.origin)
+def keep_provenance(transplant: Transplant, node: Node, new: Node) -> None:
+    """Keep line and origin, unless the new node is derived from something here."""
+    if CONTEXT.get().origin is None:
+        new.position = node.position
+        new.origin = transplant.origin(node.origin)
+
+
+def stamp_in(copy: Graph) -> None:
+    """Let op-type maps that are open here act on a body that was copied."""
+    context = CONTEXT.get()
+    if context.stamps is not None:
+        for body in bodies_of(copy):
+            for node in body.nodes:
+                if node.stamp is None and _takes_stamps(node):
+                    stamp_by_maps(node, context, tuple([t.type for t in node.outputs]))
 
 
 def subgraph(graph: Graph, xs: Any, ys: Any) -> Graph:

@@ -25,10 +25,9 @@ from ...regions.rules import Rule, as_rule, is_registered
 from ..call import outer_reads
 from ..levels import Step
 from ..question import Question
-from ..site import NodeSite, RegionSite, Site
-from .deferred import NotDeferred
+from .deferred import Away, Deferred, NotDeferred
 from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
-from .trace import Trace, TraceGraph
+from .trace import AT_HOME, Trace, TraceGraph
 
 ORDER = 2
 """How deep rules of rules are traced, where they are not their own, if nobody says it."""
@@ -152,7 +151,7 @@ def _traced(step: Step, reference: Any, *, forward: bool) -> Traced:
 def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
     """A trace that asks for defaults where it is built anew, if it can; there it draws anew."""
     try:
-        trace = Trace(step, reference, forward=forward, zeros=zeros, defaults=lambda _: _AtHome())
+        trace = Trace(step, reference, forward=forward, zeros=zeros, defaults=WhenBuilt())
     except NotDeferred:
         trace = Trace(step, reference, forward=forward, zeros=zeros)
     first = trace.first_draw
@@ -232,16 +231,17 @@ def _written(
     return stored
 
 
-class _AtHome:
-    """Answers for a site while it is stored: which inputs get something is all that counts."""
+class WhenBuilt(Deferred):
+    """The site that a stored trace is built for answers; so far it counts which inputs do get it.
 
-    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+    For that the home is asked.
+    """
+
+    def take(self, given: Mapping[int, Tensor], site: Away) -> dict[int, Any]:
         """The inputs to which something flows at home."""
         home = site._target.graph
         assert home is not None
-        own: Any = RegionSite if isinstance(site, RegionSite) else NodeSite
-        target = own(site._target, site.reference, site._sweep)
-        target.marked = site.reference
+        own = AT_HOME.as_site(site.trace, site._sweep)
         dys: list[Tensor | None] = [None] * len(site.outputs)
         with BodyScope(TraceGraph(home, f"default of {site.name}")):
             context = CONTEXT.get()
@@ -251,7 +251,7 @@ class _AtHome:
                 y = site.outputs[i]
                 dys[i] = build(Placeholder(y.shape, y.dtype), ()).outputs[0]
             try:
-                dxs = target.default(*dys)
+                dxs: Sequence[Any] = own.default(*dys)
             except UnknownGradientError:  # of a name inside that is still to come
                 dxs = site.inputs
         return {
@@ -260,5 +260,5 @@ class _AtHome:
             if site.inputs[i].type.differentiable and not is_zero(dx)
         }
 
-    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
+    def note(self, stands: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """Nothing stands here for it."""

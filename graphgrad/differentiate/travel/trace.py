@@ -7,7 +7,7 @@ residuals, and whatever it closes over). Where the trace is needed it is built a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from ...ir.build import adopted, build
@@ -23,13 +23,13 @@ from ...regions.boundary import Boundary
 from ...regions.rules import as_rule
 from ..call import answer, own_jvp, running
 from ..choosing import inherited_choice
-from ..forward.judge import Judge, watched
+from ..forward.judge import Judge, Watched, WatchedNode, WatchedRegion
 from ..levels import Step
 from ..question import Question
 from ..returned import seen_outside
-from ..site import NodeSite, RegionSite, Site
+from ..site import Answers, NodeSite, RegionSite, Site
 from ..sweep import Sweep
-from .deferred import Away, AwayNode, AwayRegion, Defaults, NotDeferred
+from .deferred import Deferred, NotDeferred, traced_site
 
 
 class TraceGraph(BodyGraph):
@@ -106,16 +106,45 @@ def read_inside(at: Region, t: Tensor) -> Tensor:
     return read_from(at, t, context)
 
 
+class AtHome:
+    """The home answers for the default of a site while its rule is traced, in the scratch graph."""
+
+    by_home = True
+
+    def as_site(self, trace: Trace, sweep: Answers) -> Site:
+        """The site of a trace."""
+        site: Site = traced_site(trace, sweep, NodeSite, RegionSite)
+        return site
+
+
+class Judged(AtHome):
+    """So it does in forward mode, which judges the rules inside."""
+
+    def as_site(self, trace: Trace, sweep: Answers) -> Site:
+        """The site of a trace, as one whose default is judged."""
+        site: Watched = traced_site(trace, sweep, WatchedNode, WatchedRegion)
+        site.judge = Judge()
+        return site
+
+
+AT_HOME = AtHome()
+
+
+def ends(site: Site, forward: bool) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """What a rule is given gradients of and what it answers for; its own jvp, tangents of."""
+    return (site.inputs, site.outputs) if forward else (site.outputs, site.inputs)
+
+
 class Trace:
     """What one rule builds for one site: a scratch graph from what it is given to what it gives.
 
-    rule      what was traced
-    boundary  of the target, as it was when it was carried away
+    target    what the site is of
+    reference  its rule, as it was carried away; `rule` is what was traced
+    boundary  of the target, as it was then
     forward   of the rule's own jvp: it is given tangents of the inputs. A rule is given gradients
               of the outputs
     zeros     the places of what is known to be zero: rules inside may not be called then
-    defaults  who answers for site.default; None: the home, in the scratch graph
-    judged    for forward mode, which judges the rules inside, where the home answers
+    defaults  who answers for site.default
 
     given     placeholders of what it is given; structural zeros; None for integers and bools
     gives     the tensors of the site that an answer is due for
@@ -136,11 +165,11 @@ class Trace:
         *,
         forward: bool = False,
         zeros: Collection[int] = (),
-        defaults: Callable[[Trace], Defaults] | None = None,
-        judged: bool = False,
+        defaults: AtHome | Deferred = AT_HOME,
     ) -> None:
         home = target.graph
         assert home is not None
+        self.target, self.reference, self.boundary = target, reference, boundary
         self.rule = as_rule(reference)
         self.forward = forward
         self.graph = TraceGraph(home, f"trace of {self.rule.name}")
@@ -149,19 +178,13 @@ class Trace:
         self.graph.draws = 0 if around is None else around.draws
         self.first_draw = -self.graph.draws
         self.asked: set[Step] = set()
-        self.by_home = defaults is None
+        self.by_home = defaults.by_home
         with BodyScope(self.graph):
             question = self._question(home)
             self.chosen = question.off | set(question.choice or ())
-            site = _site(target, reference, Sweep(question), boundary, away=defaults is not None)
-            if judged:
-                site = watched(site, Judge())
-            takes, self.gives = site.outputs, site.inputs
-            if forward:
-                takes, self.gives = self.gives, takes
+            site = defaults.as_site(self, Sweep(question))
+            takes, self.gives = ends(site, forward)
             self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
-            if isinstance(site, Away) and defaults is not None:
-                site.scratch, site.defaults = self.graph, defaults(self)
             self.partials = site.partials
             with running(self.rule, site):
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
@@ -180,25 +203,12 @@ class Trace:
     def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
         if not self.forward:
             return answer(self.rule, site, list(self.given))
-        return list(zip(site.outputs, own_jvp(self.rule, site, self.given), strict=True))
+        return list(zip(self.gives, own_jvp(self.rule, site, self.given), strict=True))
 
     def _entry(self, d: Any) -> Any:
         if is_zero(d):
             return ZERO
         return seen_outside(adopted((d,))[0]) if isinstance(d, Tensor) else d
-
-
-def _site(
-    target: Node | Region, reference: Any, sweep: Sweep, boundary: Boundary | None, away: bool
-) -> Site:
-    """The target as a site: under the rule that it had when it was carried away."""
-    site: Site
-    if isinstance(target, Node):
-        site = (AwayNode if away else NodeSite)(target, reference, sweep)
-    else:
-        site = (AwayRegion if away else RegionSite)(target, reference, sweep, boundary)
-    site.marked = reference
-    return site
 
 
 def _given(t: Tensor, zero: bool) -> Tensor | None:

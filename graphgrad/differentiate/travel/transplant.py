@@ -16,96 +16,133 @@ from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around
-from ...ops.random.keys import RandomKey, call_key, call_number, loops_around, root_of, trace_around
+from ...ops.random.keys import (
+    RandomKey,
+    call_key,
+    call_number,
+    loops_around,
+    renumbered,
+    root_of,
+    trace_around,
+)
 from ...ops.sources import Placeholder
 from ...regions.boundary import boundary_of, take_in_pins
 from ...regions.index import bodies_of
 from ...regions.named import stand_in
+from ..call import outer_reads
+from ..levels import Step
 from ..site import Site
+from .carrier import Carrier, Convention
 from .deferred import Default, check_same
 from .trace import Trace, TraceGraph
-from .travelled import Carrier, carried, enter
+from .travelled import carried
+
+Tensors = tuple[Tensor, ...]
+Origin = Node | RuleCall | None
 
 
-class Plain:
-    """What carriers do that carry things as they are."""
-
-    source: Graph | None = None
-    outer: Carrier | None = None
-    batches = False
-
-    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Transplant:
-        """A plain transplant."""
-        return Transplant(source, given, self)  # type: ignore[arg-type]
-
-    def captured(self, t: Tensor) -> Tensor:
-        """What stands here for a tensor that was captured at home, read as it was read there."""
-        return enter(t, self)  # type: ignore[arg-type]
-
-    def note(self, d: Tensor, t: Tensor) -> None:
-        """Nothing is to be learnt."""
-
-    def check(self, trace: Trace, site: Site) -> None:
-        """Any trace serves."""
-
-    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
-        """An entry as it is."""
-        return d
-
-    def defers(self, site: Site) -> bool:
-        """The site here is as the one at home."""
-        return True
-
-    def around_of(self, region: Region | None) -> Region | None:
-        """What stands for the region."""
-        return None if region is None else self.region(region)  # type: ignore[attr-defined]
-
-
-class Transplant(Plain):
+class Transplant(Carrier):
     """Builds the nodes of one graph in the current graph, and remembers what stands for what.
+
+    It is an interpreter of the source, node by node: `place` says what stands for a node's outputs,
+    of what stands for its inputs. Another transformation is another `place`.
 
     source   the graph they come from
     tensors  what stands for which tensor of it; given ones at first
     outer    where captures of a traced source come from; None for a source without captures
+    convention  how rules are called whose sites it carries
     site     the site here whose rule the source is a trace of
     left_out  regions of which nothing comes along: what was derived from them is as built here
+    numbers  what is added to those of draws without a seed
     """
 
     source: Graph
     site: Site
     left_out: Collection[Region] = ()
+    numbers = 0
 
     def __init__(
-        self, source: Graph, tensors: dict[Tensor, Tensor], outer: Carrier | None = None
+        self,
+        source: Graph,
+        tensors: dict[Tensor, Tensor],
+        outer: Carrier | None = None,
+        convention: Convention | None = None,
     ) -> None:
         self.source = source
         self.tensors = dict(tensors)
         self.regions: dict[Region, Region] = {}
         self.bodies: dict[Graph, ByIndex] = {}
         self.outer = outer
+        self.convention = convention or PLAIN
         self.graph = current().graph
         self.around = current().region
         self._placed = 0
         self._drawn: dict[int, int] = {}
 
+    # --- what a transformation says ----------------------------------------------------------
+
+    def place(self, node: Node, inputs: Tensors) -> Tensors:
+        """What stands for the outputs of a node: those of the node, built anew."""
+        return self.anew(node, inputs).outputs
+
+    def outside(self, t: Tensor) -> Tensor:
+        """What stands for a tensor that no node of the source makes: a trace captured it."""
+        home = self.source.home_of(t) if isinstance(self.source, TraceGraph) else None
+        if home is None or self.outer is None:
+            raise self.not_carried(t)
+        return self.outer.captured(home)
+
+    def owns(self, region: Region) -> bool:
+        """Whether a region is built anew; of others `outside_region` knows what stands for them."""
+        return region.graph is self.source
+
+    def outside_region(self, region: Region) -> Region:
+        """What stands for a region around the source."""
+        if self.outer is None:
+            raise GraphError(f"{region!r} of {self.source!r} was not carried along")
+        return self.outer.region(region)
+
+    def origin(self, origin: Origin) -> Origin:
+        """What stands for why a node was built; None where nothing does."""
+        if not isinstance(origin, RuleCall):
+            return None if origin is None else self._node(origin)
+        site = origin.site
+        there = None if site in self.left_out else self._site(site)
+        if there is None:
+            return None
+        if isinstance(there, Region) and isinstance(site, Node):
+            return RuleCall(there, origin.rule, outer_reads(there, there.pinned_outputs or ()))
+        outer = frozenset([self.tensors[t] for t in origin.outer if t in self.tensors])
+        return RuleCall(there, origin.rule, outer)
+
+    def begin(self) -> None:
+        """Called before nodes are built, with what is known of their inputs by then."""
+
+    def opened(self, region: Region, new: Region) -> None:
+        """Called with each region that is opened."""
+
+    def copied(self, body: Graph, copy: Graph) -> None:
+        """Called with the copy of a body of control flow."""
+
+    # --- what stands for what ----------------------------------------------------------------
+
     def tensor(self, t: Tensor) -> Tensor:
         """What stands for a tensor of the source."""
         counterpart = self.tensors.get(t)
         if counterpart is None:
-            home = self.source.home_of(t) if isinstance(self.source, TraceGraph) else None
             if t.graph in self.bodies:
                 return self.bodies[t.graph].tensor(t)
-            if home is None or self.outer is None:
-                raise GraphError(
-                    f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
-                    "along, and a rule or node that was needs it"
-                )
-            counterpart = self.outer.captured(home)
-            if (
-                counterpart.graph is self.graph
-            ):  # else it was captured by a body inside, for that alone
+            counterpart = self.outside(t)
+            if counterpart.graph is self.graph:  # else a body inside captured it, for that alone
                 self.tensors[t] = counterpart
         return counterpart
+
+    def not_carried(self, t: Tensor) -> GraphError:
+        """The error for a tensor for which nothing stands."""
+        return GraphError(
+            f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
+            "along, and a rule or node that was needs it"
+        )
 
     def entry(self, dx: Any) -> Any:
         """An entry of a rule, as it is here."""
@@ -115,25 +152,37 @@ class Transplant(Plain):
         """What stands for a region of the source; GraphError where nothing was built of it."""
         if region.graph in self.bodies:
             return self.bodies[region.graph].region(region)
-        if region.graph is not self.source and self.outer is not None:
-            return self.outer.region(region)
-        if region.group is None and region not in self.regions:
+        if self.owns(region) and region.group is None and region not in self.regions:
             raise GraphError(f"{region!r} of {self.source!r} was not carried along")
-        return self._made_region(region)
+        return self._open_region(region)
 
-    def _made_region(self, region: Region) -> Region:
-        """What stands for a region, made for the first of its nodes."""
+    def _open_region(self, region: Region) -> Region:
+        """What stands for a region, opened for the first of its nodes."""
         counterpart = self.regions.get(region)
         if counterpart is None:
-            if region.graph is not self.source:
-                return self.region(region)
+            if region.graph in self.bodies:
+                return self.bodies[region.graph].region(region)
+            if not self.owns(region):
+                return self.outside_region(region)
             if region.group is None:
                 counterpart = self._new_region(region)
             else:
-                around = None if region.parent is None else self._made_region(region.parent)
+                around = None if region.parent is None else self._open_region(region.parent)
                 counterpart = stand_in(region, self.tensor, CONTEXT.get().graph, around)
             self.regions[region] = counterpart
         return counterpart
+
+    def _node(self, node: Node) -> Node | None:
+        """What stands for a node, of which some outputs may have come along."""
+        outputs = [self.tensors[t] for t in node.outputs if t in self.tensors]
+        return outputs[0].node if outputs else None
+
+    def _site(self, site: Step) -> Step | None:
+        """What stands for a site: a region for a stamped node that took several."""
+        if isinstance(site, Region):
+            return self._open_region(site)
+        there = self._node(site)
+        return None if there is None else as_one(site, there)
 
     def _new_region(self, region: Region) -> Region:
         context = CONTEXT.get()
@@ -146,37 +195,25 @@ class Transplant(Plain):
             position=region.position,
             **region.options,
         )
-        new.rule = self._rule(region.rule, region)
+        new.rule = self.rule(region.rule, region)
         graph.regions.append(new)
         if region in self.source.scattered:
             graph.scattered.append(new)
+        self.opened(region, new)
         return new
 
-    def _region_origin(self, region: Region) -> Node | RuleCall | None:
+    def _region_origin(self, region: Region) -> Origin:
         """Why a region is there, where that is for the sake of something of the source."""
         origin = region.origin
         site = origin.site if isinstance(origin, RuleCall) else origin
-        return None if site is None or site.graph is not self.source else self._origin(origin)
-
-    def _origin(self, origin: Node | RuleCall | None) -> Node | RuleCall | None:
-        if isinstance(origin, Node):
-            outputs = [self.tensors[t] for t in origin.outputs if t in self.tensors]
-            return outputs[0].node if outputs else None
-        if origin is None:
-            return None
-        site = origin.site
-        if site in self.left_out:
-            return None
-        there: Any = self._made_region(site) if isinstance(site, Region) else self._origin(site)
-        outer = frozenset(self.tensors[t] for t in origin.outer if t in self.tensors)
-        return None if there is None else RuleCall(there, origin.rule, outer)
+        return None if site is None or site.graph is not self.source else self.origin(origin)
 
     def around_of(self, region: Region | None) -> Region | None:
         """What stands for a region; for none, the one in which all of it was built."""
         return self.around if region is None else self.region(region)
 
     def _around(self, region: Region | None) -> Region | None:
-        return self.around if region is None else self._made_region(region)
+        return self.around if region is None else self._open_region(region)
 
     def run(self, nodes: Iterable[Node] | None = None) -> None:
         """Build nodes of the source anew, in order; all of them, if it is not said which."""
@@ -193,15 +230,15 @@ class Transplant(Plain):
             raise
 
     def _build(self, nodes: Iterable[Node]) -> None:
-        context = CONTEXT.get()
+        context, tensors = CONTEXT.get(), self.tensors
+        self.begin()
         try:
             for node in nodes:
-                if any(t not in self.tensors for t in node.outputs) and not self._is_capture(node):
+                if any(t not in tensors for t in node.outputs) and not self._is_capture(node):
                     context.region = self._around(node.region)
-                    if isinstance(node.op, Default):
-                        self._place_default(node.op, node)
-                    else:
-                        self.place(node)
+                    inputs = tuple([self.tensor(t) for t in node.inputs])
+                    outputs = self._default_here if isinstance(node.op, Default) else self.place
+                    tensors.update(zip(node.outputs, outputs(node, inputs), strict=True))
         finally:
             context.region = self.around
 
@@ -210,42 +247,58 @@ class Transplant(Plain):
         end = len(self.source.nodes)
         self._build(self.source.nodes[self._placed : end])
         self._placed = end
-        return self._default(given)
+        return self._default({i: self.tensor(dy) for i, dy in given.items()})
 
     def _default(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
-        site, carrier = self.site, self.outer or self
+        site, convention = self.site, self.convention
         dys: list[Any] = [None] * len(site.outputs)
         for i, dy in given.items():
-            dys[i] = carrier.fitted(self.tensor(dy), site.outputs[i], site)
+            dys[i] = convention.fitted(dy, site.outputs[i], site)
         partials = enumerate(site.default(*dys))
         flows = {i: dx for i, dx in partials if dx is not NO_GRAD and not is_zero(dx)}
         for i, dx in flows.items():
-            carrier.note(dx, site.inputs[i])
+            convention.note(dx, site.inputs[i])
         return flows
 
-    def _place_default(self, op: Default, node: Node) -> None:
+    def _default_here(self, node: Node, inputs: Tensors) -> Tensors:
         """What a complete trace asks of the site here."""
-        dxs = self._default(dict(zip(op.given, node.inputs, strict=True)))
+        op: Any = node.op
+        dxs = self._default(dict(zip(op.given, inputs, strict=True)))
         check_same(op, dxs, self.site)
-        self.tensors.update(zip(node.outputs, dxs.values(), strict=True))
+        return tuple(dxs.values())
 
     def _is_capture(self, node: Node) -> bool:
         """Whether it stands for something outside, which is entered when somebody needs it."""
         return isinstance(self.source, TraceGraph) and isinstance(node.op, Placeholder)
 
-    def place(self, node: Node) -> None:
-        """Build one node anew."""
-        if self._drawn_here(node.op):
-            self.tensors[node.outputs[0]] = call_key(self.number_of(node.op))
-            return
-        inputs = tuple(self.tensor(t) for t in node.inputs)
-        new = build(self._op(node), inputs)
+    # --- a node, its op and its rule ---------------------------------------------------------
+
+    def anew(self, node: Node, inputs: Tensors) -> Node:
+        """A node of the source built anew, with its stamp and what runs before it."""
+        if self.drawn_here(node.op):
+            return call_key(self.number_of(node.op)).node
+        new = build(self.op(node), inputs)
         new.controls = self.controls(node)
         if node.stamp is not None:
-            new.stamp = self._rule(node.stamp, node)
-        self.tensors.update(zip(node.outputs, new.outputs, strict=True))
+            new.stamp = self.rule(node.stamp, node)
+        return new
 
-    def _drawn_here(self, op: Op) -> bool:
+    def op(self, node: Node) -> Op:
+        """The op of a node as it is here, with the copies of its bodies."""
+        op = node.op
+        if isinstance(op, Residual):
+            return residual_op(self._open_region(op.region))
+        if op.bodies:
+            op = op.replace_bodies([self._program(p) for p in op.bodies])
+        return renumbered(op, self.numbers)
+
+    def rule(self, rule: Any, owner: Node | Region) -> Any:
+        """The rule as it is used here: itself, unless it means something at home only."""
+        convention = self.convention
+        carries = convention.carries(rule, owner)
+        return carried(rule, owner, self, convention) if carries else rule
+
+    def drawn_here(self, op: Op) -> bool:
         """Whether an op is the key of a draw of a trace that is built anew outside of that."""
         if not isinstance(op, RandomKey) or op.number >= 0:
             return False
@@ -268,16 +321,6 @@ class Transplant(Plain):
         made = [self.tensors[t] for c in node.controls for t in c.outputs if t in self.tensors]
         return tuple(dict.fromkeys(t.node for t in made))
 
-    def _rule(self, rule: Any, owner: Node | Region) -> Any:
-        """The rule as it is used here: itself, unless it means something at home only."""
-        return carried(rule, owner, self) if closes_over(rule, owner) else rule
-
-    def _op(self, node: Node) -> Op:
-        op = node.op
-        if isinstance(op, Residual):
-            return residual_op(self._made_region(op.region))
-        return op.replace_bodies([self._program(p) for p in op.bodies]) if op.bodies else op
-
     def _program(self, program: Program) -> Program:
         """The program of a body, in a copy of the body."""
         body: Any = program.outputs[0].graph
@@ -286,6 +329,7 @@ class Transplant(Plain):
             by_index = copy_into(body, type(body)(CONTEXT.get().graph, ""), self)
             self._draw_in(by_index.graph)
             self.bodies[body] = by_index
+            self.copied(body, by_index.graph)
         for inner, outer in body.captures.items():
             if outer in self.tensors or self._is_capture(outer.node):
                 by_index.graph.capture(by_index.tensor(inner), self.tensor(outer))
@@ -298,7 +342,7 @@ class Transplant(Plain):
         """Let what the bodies of a trace draw be drawn by the call here."""
         for body in bodies_of(copy):
             for node in body.nodes:
-                if self._drawn_here(node.op):
+                if self.drawn_here(node.op):
                     if loops_around(self.graph):
                         raise GradientError(
                             f"{node.name} (drawn without a seed at {node.where}, in the rule of "
@@ -309,6 +353,7 @@ class Transplant(Plain):
                     node.op = node.op.replace(
                         seed=root_of(copy).seed, number=self.number_of(node.op)
                     )
+                node.op = renumbered(node.op, self.numbers)
 
     def _pin(self, old: Region, new: Region) -> None:
         """The boundary of a region, as it was declared and settled."""
@@ -323,7 +368,48 @@ class Transplant(Plain):
         new.open = False
 
 
-class ByIndex(Plain):
+def as_one(node: Node, new: Node) -> Step:
+    """What stands for a node whose first output is made by `new`: a region, if it took several."""
+    if node.stamp is None or new.stamp is not None:
+        return new
+    region = new.region
+    return region if region is not None and region.stamped == node.type else new
+
+
+class Plain:
+    """A rule is called as at home: a trace of it is built anew as it is."""
+
+    batches = False
+
+    def carries(self, rule: Any, owner: Node | Region) -> bool:
+        """A rule that holds on to tensors means something at home only."""
+        return closes_over(rule, owner)
+
+    def transplant(
+        self, carrier: Carrier, source: Graph, given: dict[Tensor, Tensor]
+    ) -> Transplant:
+        """A plain transplant."""
+        return Transplant(source, given, carrier)
+
+    def note(self, d: Tensor, t: Tensor) -> None:
+        """Nothing is to be learnt."""
+
+    def check(self, trace: Trace, site: Site, carrier: Carrier) -> None:
+        """Any trace serves."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
+        """An entry as it is."""
+        return d
+
+    def defers(self, site: Site) -> bool:
+        """The site here is as the one at home."""
+        return True
+
+
+PLAIN = Plain()
+
+
+class ByIndex(Carrier):
     """A copy of a graph: what stands for a node is the node of the same index.
 
     regions  what stands for each: their places in the graphs change as marks are taken off
@@ -338,7 +424,7 @@ class ByIndex(Plain):
         self.outer: Carrier | None = None
         self.regions: dict[Region, Region] = {}
 
-    def made(self, graph: Graph) -> None:
+    def pair(self, graph: Graph) -> None:
         """Learn which graph is the copy."""
         self.graph = graph
         self.regions = dict(zip(self.source.regions, graph.regions, strict=True))
@@ -346,8 +432,8 @@ class ByIndex(Plain):
     def tensor(self, t: Tensor) -> Tensor:
         """The tensor of the same place in the copy."""
         if t.graph is self.source and t.node.index < self.nodes:
-            made: Tensor = self.graph.nodes[t.node.index].outputs[t.index]
-            return made
+            counterpart: Tensor = self.graph.nodes[t.node.index].outputs[t.index]
+            return counterpart
         home = self.source.home_of(t) if isinstance(self.source, BodyGraph) else None
         if home is None or self.outer is None:
             raise GraphError(
@@ -378,7 +464,7 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
             return rule
         for body in around(home):  # what it reads of the graphs around is found through them
             copies.setdefault(body, ByIndex(body))
-        return carried(rule, owner, copies[home])
+        return carried(rule, owner, copies[home], PLAIN)
 
     copies[graph] = ByIndex(graph)
     copies[graph].outer = outer
@@ -394,10 +480,10 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
     """Tell the carriers of a graph, and of the bodies in it, which graph is the copy."""
     pairs: list[tuple[Graph, Any]] = [(graph, new)]
     known = {graph}
-    for old, made in pairs:
+    for old, copy in pairs:
         if old in copies:
-            copies[old].made(made)
-        for node, twin in zip(old.nodes, made.nodes, strict=True):
+            copies[old].pair(copy)
+        for node, twin in zip(old.nodes, copy.nodes, strict=True):
             for program, moved in zip(node.op.bodies, twin.op.bodies, strict=True):
                 body: Any = program.outputs[0].graph
                 if body in copies:

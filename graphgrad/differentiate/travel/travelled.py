@@ -9,16 +9,14 @@ at home, and then marks that differ are an error.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from ...base.errors import GradientError, GraphError, RegionError
-from ...ir.build import read_here
 from ...ir.context import CONTEXT, Within
-from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
-from ...ir.residual import Residual
 from ...ops.base import is_zero
 from ...ops.sources import apart
 from ...regions.boundary import Boundary, boundary_of, known
@@ -27,72 +25,11 @@ from ..call import told
 from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
-from .deferred import NotDeferred
-from .trace import Trace, read_inside
+from .carrier import Carrier, Convention, Rebuilding
+from .deferred import Away, Deferred, NotDeferred
+from .trace import AT_HOME, AtHome, Judged, Trace, ends
 
-
-class Rebuilding(Protocol):
-    """A trace that is being built anew for a site.
-
-    site     the site whose rule it is a trace of
-    tensors  what stands for which tensor of the trace
-    """
-
-    site: Site
-    tensors: dict[Tensor, Tensor]
-
-    def run(self) -> None:
-        """Build what is not there yet."""
-
-    def entry(self, dx: Any) -> Any:
-        """An entry of the rule, as it is here."""
-
-    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
-        """The default of the site, asked for while the trace is not complete, by place."""
-
-
-class Carrier(Protocol):
-    """Knows what stands for a tensor or region of one graph in another.
-
-    batches: whether that is a batch of it
-    """
-
-    batches: bool
-
-    @property
-    def source(self) -> Graph | None:
-        """The one graph; None where it carries from any."""
-
-    @property
-    def outer(self) -> Carrier | None:
-        """What carries from the graph around that one; None where nothing does."""
-
-    def tensor(self, t: Tensor) -> Tensor:
-        """What stands for t; GraphError where nothing does."""
-
-    def region(self, region: Region) -> Region:
-        """What stands for a region."""
-
-    def transplant(self, source: Graph, given: dict[Tensor, Tensor]) -> Rebuilding:
-        """What builds a trace anew here."""
-
-    def captured(self, t: Tensor) -> Tensor:
-        """What stands here for a tensor that was captured at home, read as it was read there."""
-
-    def note(self, d: Tensor, t: Tensor) -> None:
-        """Learn of the gradient or tangent of a tensor before it is used."""
-
-    def check(self, trace: Trace, site: Site) -> None:
-        """GradientError where the traced rule does not serve for this site."""
-
-    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
-        """The entry of the site's rule for t here."""
-
-    def defers(self, site: Site) -> bool:
-        """Whether the default of the site here is what the rule means by it at home."""
-
-    def around_of(self, region: Region | None) -> Region | None:
-        """The region in which the members of a region, or of none, lie here."""
+Zeros = frozenset[int]
 
 
 class Travelled:
@@ -102,11 +39,18 @@ class Travelled:
     """
 
     def __init__(
-        self, home: Node | Region, rule: Any, carrier: Carrier, *, forward: bool = False
+        self,
+        home: Node | Region,
+        rule: Any,
+        carrier: Carrier,
+        convention: Convention,
+        *,
+        forward: bool = False,
     ) -> None:
         self.home = home
         self.rule = rule
         self.carrier = carrier
+        self.convention = convention
         self.forward = forward
         self.boundary: Boundary | None = None
         if isinstance(home, Region) and not home.open:
@@ -121,17 +65,38 @@ class Travelled:
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace, built anew for this site."""
         given = tuple(apart(given))
-        takes = site.inputs if self.forward else site.outputs
+        takes, _ = ends(site, self.forward)
         for d, t in zip(given, takes, strict=True):
             if d is not None:
-                self.carrier.note(d, t)
+                self.convention.note(d, t)
         fn = _first(self.rule)
-        if fn not in self._at_home and self.carrier.defers(site):
+        if fn not in self._at_home and self.convention.defers(site):
             try:
-                return self._deferring(site, given)
+                return AskingHere(self, site, given).answer()
             except NotDeferred:
                 self._at_home.add(fn)
-        return self._asking_home(site, given)
+        return AskingHome(self, site, given).answer()
+
+    def traced(self, zeros: Zeros, defaults: AtHome | Deferred) -> Trace:
+        """A trace of it, given structural zeros at some places."""
+        return Trace(
+            self.home,
+            self.rule,
+            self.boundary,
+            forward=self.forward,
+            zeros=zeros,
+            defaults=defaults,
+        )
+
+    def trace_of(self, zeros: Zeros, defaults: Deferred) -> Trace:
+        """The same, once and for all where the rule asks nothing of its home or its site."""
+        key = _first(self.rule), zeros
+        trace = self._traces.get(key)
+        if trace is None:
+            trace = self.traced(zeros, defaults)
+            if not trace.asked and not trace.graph.deferred:
+                self._traces[key] = trace
+        return trace
 
     def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """What stands here for nodes of the home and of graphs around it, of those carried here."""
@@ -143,49 +108,51 @@ class Travelled:
                 with suppress(GraphError):
                     yield carrier.tensor(node.outputs[0]).node
 
-    def _deferring(self, site: Site, given: Sequence[Any]) -> Any:
-        """By a trace that asks the site here for its default."""
-        zeros = _zeros(given)
-        key = _first(self.rule), zeros
-        trace = self._traces.get(key)
-        delivery = _Delivery(self.carrier, site, given)
-        if trace is None:
-            trace = self._traced(zeros=zeros, defaults=delivery.of)
-            if trace.asked:
-                self._check_marks(site, trace)
-            elif not trace.graph.deferred:
-                self._traces[key] = trace
-        return self._answered(site, trace, delivery)
 
-    def _asking_home(self, site: Site, given: Sequence[Any]) -> Any:
-        """By a trace that asks the home for its default: the marks inside have to be the same."""
-        trace = self._traced(zeros=_zeros(given), judged=isinstance(site, Watched))
-        self.carrier.check(trace, site)
-        self._check_marks(site, trace)
-        return self._answered(site, trace, _Delivery(self.carrier, site, given))
+class Asking(ABC):
+    """One call of a rule that travelled: its trace at home, built anew for the site here."""
 
-    def _traced(self, **how: Any) -> Trace:
-        return Trace(self.home, self.rule, self.boundary, forward=self.forward, **how)
+    def __init__(self, rule: Travelled, site: Site, given: Sequence[Any]) -> None:
+        self.rule, self.site, self.given = rule, site, given
+        self.carrier, self.convention = rule.carrier, rule.convention
+        self.zeros = frozenset([i for i, d in enumerate(given) if d is not None and is_zero(d)])
 
-    def _answered(self, site: Site, trace: Trace, delivery: _Delivery) -> Any:
+    @abstractmethod
+    def traced(self) -> Trace:
+        """The trace; an error where it does not serve here."""
+
+    @abstractmethod
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace as it is built anew here."""
+
+    def answer(self) -> Any:
         """The entries of the trace, as they are here."""
-        transplant = delivery.of(trace).transplant
-        transplant.run()
+        trace, site, fitted = self.traced(), self.site, self.convention.fitted
+        rebuilding = self.rebuilding(trace)
+        rebuilding.run()
         for i in told(trace.given):
-            delivery.given[i].asked = True
+            self.given[i].asked = True
         site.partials[:0] = trace.partials
-        gives = site.outputs if self.forward else site.inputs
+        _, gives = ends(site, trace.forward)
         beyond = [self.carrier.tensor(t) for t, _ in trace.entries[len(gives) :]]
         gives = (*gives, *beyond)
         entries = [
-            self.carrier.fitted(transplant.entry(d), t, site)
+            fitted(rebuilding.entry(d), t, site)
             for (_, d), t in zip(trace.entries, gives, strict=True)
         ]
         return dict(zip(gives, entries, strict=True)) if beyond else entries
 
+    def transplant(self, trace: Trace) -> Rebuilding:
+        """What builds the trace anew, in the current graph."""
+        pairs = zip(trace.given, self.given, strict=True)
+        here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
+        rebuilding = self.convention.transplant(self.carrier, trace.graph, here)
+        rebuilding.site = self.site
+        return rebuilding
+
     # --- marks inside, where the home was asked ------------------------------------------------
 
-    def _check_marks(self, site: Site, trace: Trace) -> None:
+    def check_marks(self, trace: Trace) -> None:
         """An error where what the rule asked for at home is marked, or chosen, otherwise here."""
         inside = {}
         for step in trace.asked:
@@ -193,8 +160,8 @@ class Travelled:
                 there = self._stands_for(step)
                 inside[there] = step in trace.chosen
                 if not self._as_carried(step, there):
-                    raise _edited(site, there)
-        check_choices(site, inside)
+                    raise _edited(self.site, there)
+        check_choices(self.site, inside)
 
     def _stands_for(self, step: Step) -> Step:
         """What stands here for a step of the home."""
@@ -216,37 +183,54 @@ class Travelled:
         return around is self.carrier.around_of(step.region) and is_carried(step.stamp, mark)
 
 
-class _Delivery:
-    """One call of a rule that travelled: its trace, built anew as far as it is there."""
+class AskingHome(Asking):
+    """A call whose default the home answers: the marks inside have to be the same."""
 
-    transplant: Rebuilding
+    def traced(self) -> Trace:
+        """The trace, which is another one for each call."""
+        judged = isinstance(self.site, Watched)
+        trace = self.rule.traced(self.zeros, Judged() if judged else AT_HOME)
+        self.convention.check(trace, self.site, self.carrier)
+        self.check_marks(trace)
+        return trace
 
-    def __init__(self, carrier: Carrier, site: Site, given: Sequence[Any]) -> None:
-        self.carrier = carrier
-        self.site = site
-        self.given = given
-        self.context = CONTEXT.get()
-        self._trace: Trace | None = None
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace, of which nothing is built yet."""
+        return self.transplant(trace)
 
-    def of(self, trace: Trace) -> _Delivery:
-        """For this trace."""
-        if self._trace is None:
-            pairs = zip(trace.given, self.given, strict=True)
-            here = {p: d for p, d in pairs if p is not None and not is_zero(p)}
-            self._trace = trace
-            with Within(self.context.copy()):  # not in the trace, where this is asked for
-                self.transplant = self.carrier.transplant(trace.graph, here)
-            self.transplant.site = self.site
-        return self
 
-    def take(self, given: Mapping[int, Tensor], site: Site) -> dict[int, Any]:
+class AskingHere(Asking, Deferred):
+    """A call whose default the site here answers, as far as the trace is built by then."""
+
+    def __init__(self, rule: Travelled, site: Site, given: Sequence[Any]) -> None:
+        super().__init__(rule, site, given)
+        self._context = CONTEXT.get()
+        self._rebuilding: Rebuilding | None = None
+
+    def traced(self) -> Trace:
+        """The trace; one that asks for nothing serves for all calls."""
+        trace = self.rule.trace_of(self.zeros, self)
+        if trace.asked:
+            self.check_marks(trace)
+        return trace
+
+    def rebuilding(self, trace: Trace) -> Rebuilding:
+        """The trace, built anew as far as it was there when its default was asked for."""
+        if self._rebuilding is None:
+            with Within(self._context.copy()):  # not in the trace, where this is asked for
+                self._rebuilding = self.transplant(trace)
+        return self._rebuilding
+
+    def take(self, given: Mapping[int, Tensor], site: Away) -> dict[int, Any]:
         """The default of the site here, for gradients that the trace has built so far."""
-        with Within(self.context.copy()):
-            return self.transplant.default_for(given)
+        rebuilding = self.rebuilding(site.trace)
+        with Within(self._context.copy()):
+            return rebuilding.default_for(given)
 
-    def note(self, made: Sequence[Tensor], dxs: Sequence[Any]) -> None:
+    def note(self, stands: Sequence[Tensor], dxs: Sequence[Any]) -> None:
         """What was taken stands here for what stands in the trace."""
-        self.transplant.tensors.update(zip(made, dxs, strict=True))
+        assert self._rebuilding is not None
+        self._rebuilding.tensors.update(zip(stands, dxs, strict=True))
 
 
 def _first(rule: Any) -> Any:
@@ -255,10 +239,6 @@ def _first(rule: Any) -> Any:
     while isinstance(fn, Travelled):
         fn = as_rule(fn.rule).fn
     return fn
-
-
-def _zeros(given: Sequence[Any]) -> frozenset[int]:
-    return frozenset(i for i, d in enumerate(given) if d is not None and is_zero(d))
 
 
 def is_carried(mark: Any, candidate: Any) -> bool:
@@ -318,7 +298,7 @@ class Carried(Rule):
     def batched(self) -> bool:
         """Whether its site is one of a batch."""
         inner = self.fn.rule
-        return self.fn.carrier.batches or (isinstance(inner, Carried) and inner.batched)
+        return self.fn.convention.batches or (isinstance(inner, Carried) and inner.batched)
 
     @property
     def contract(self) -> Any:  # type: ignore[override]
@@ -342,20 +322,7 @@ class Carried(Rule):
         return None if as_rule(self.fn.rule).jvp is None else self._forward
 
 
-def carried(rule: Any, home: Node | Region, carrier: Carrier) -> Rule:
+def carried(rule: Any, home: Node | Region, carrier: Carrier, convention: Convention) -> Rule:
     """The rule of a marked node or region of one graph, for what stands for it in another."""
-    fn, forward = Travelled(home, rule, carrier), Travelled(home, rule, carrier, forward=True)
-    return Carried(fn, forward)
-
-
-def enter(t: Tensor, carrier: Carrier) -> Tensor:
-    """What stands here for a tensor that was captured at home, read as it was read there."""
-    op = t.node.op
-    if not isinstance(op, Residual):
-        return read_here((carrier.tensor(t),))[0]
-    tensor, context = carrier.tensor(t.node.inputs[0]), CONTEXT.get()
-    with suppress(GraphError):  # a region that was marked at home later is none here
-        at = carrier.region(op.region)
-        if not at.contains(context.region):
-            tensor = read_inside(at, tensor)
-    return read_here((tensor,))[0]
+    fn = Travelled(home, rule, carrier, convention)
+    return Carried(fn, Travelled(home, rule, carrier, convention, forward=True))

@@ -15,11 +15,12 @@ from ...ops.elementwise.accumulate import EnsureLike
 from ...ops.elementwise.logic import Where
 from ..control.bodies import body_of
 from .batch import batched_outputs, repeated
-from .bodies import Batching, adopting, built, check_pure, door, give, known
+from .batcher import Batcher
+from .bodies import adopting, built, check_pure, door, give, known
 
 
 def batched_choice(
-    batcher: Batching,
+    batcher: Batcher,
     node: Node,
     op: Cond,
     inputs: tuple[Tensor, ...],
@@ -52,12 +53,12 @@ def batched_choice(
         outputs = tuple(
             _chosen(batcher, node, inputs[0], *pair) for pair in zip(*columns, strict=True)
         )
-    batcher.batched.update(outputs)
+    batcher.examples.batched.update(outputs)
     return outputs
 
 
 def _one_for_all(
-    batcher: Batching,
+    batcher: Batcher,
     node: Node,
     op: Cond,
     pred: Tensor,
@@ -76,24 +77,22 @@ def _one_for_all(
             give(batcher, inner, read)
             columns.append(built(inner, program))
     flags = [
-        for_each or not batcher.batched.isdisjoint(pair) for pair in zip(*columns, strict=True)
+        for_each or any(t in batcher.examples for t in pair) for pair in zip(*columns, strict=True)
     ]
     for body, column in zip(bodies, columns, strict=True):
         with BodyScope(body):
-            column[:] = [
-                batcher.repeated(t) if flag else t for t, flag in zip(column, flags, strict=True)
-            ]
+            column[:] = batcher.examples.each(column, flags)
     with batcher.standing_for(node):
         outputs = choose(pred, bodies, columns)
-    batcher.batched.update(t for t, flag in zip(outputs, flags, strict=True) if flag)
+    batcher.examples.batched.update(t for t, flag in zip(outputs, flags, strict=True) if flag)
     return outputs
 
 
 # --- values --------------------------------------------------------------------------------------
 
 
-def _chosen(batcher: Batching, node: Node, pred: Tensor, then: Tensor, other: Tensor) -> Tensor:
-    flags = True, then in batcher.batched, other in batcher.batched
+def _chosen(batcher: Batcher, node: Node, pred: Tensor, then: Tensor, other: Tensor) -> Tensor:
+    flags = True, then in batcher.examples, other in batcher.examples
     shapes = then.shape[flags[1] :], other.shape[flags[2] :]
     if not compatible(*shapes):
         raise ShapeError(

@@ -18,14 +18,15 @@ from ...ops.shape.reshaping import moveaxis
 from ...ops.sources import Placeholder
 from ..control.bodies import body_of
 from .batch import aligned
-from .bodies import Batching, adopting, built, check_pure, door, give, known
+from .batcher import Batcher
+from .bodies import adopting, built, check_pure, door, give, known
 
 Inputs = tuple[Tensor, ...]
 Flags = tuple[bool, ...]
 
 
 def batched_scan(
-    batcher: Batching, node: Node, op: Scan, inputs: Inputs, flags: Flags, for_each: bool
+    batcher: Batcher, node: Node, op: Scan, inputs: Inputs, flags: Flags, for_each: bool
 ) -> Inputs:
     """The outputs of a scan in a batch.
 
@@ -41,23 +42,21 @@ def batched_scan(
     with BodyScope(loop.graph):
         made = loop.outputs(program)
         after = loop.as_carried(made[: len(taken)], taken)
-        rows = [batcher.repeated(t) if for_each else t for t in made[len(taken) :]]
+        rows = [batcher.examples.repeated(t) if for_each else t for t in made[len(taken) :]]
     with batcher.standing_for(node):
-        starts = [
-            batcher.repeated(x) if inside[t] else x for t, x in zip(taken, first, strict=True)
-        ]
+        starts = batcher.examples.each(first, [inside[t] for t in taken])
         turned = [
             moveaxis(x, 0, 1) if inside[t] else x for t, x in zip(slices, stacked, strict=True)
         ]
         outputs = looped(
             loop.graph, loop.given, after, rows, [*starts, *turned], op.length, op.reverse
         )
-        places = [*(inside[t] for t in taken), *(t in batcher.batched for t in rows)]
+        places = [*(inside[t] for t in taken), *(t in batcher.examples for t in rows)]
         return in_front(batcher, outputs, [*places, *places[: len(taken)]], len(taken))
 
 
 def batched_while(
-    batcher: Batching, node: Node, op: While, inputs: Inputs, flags: Flags, for_each: bool
+    batcher: Batcher, node: Node, op: While, inputs: Inputs, flags: Flags, for_each: bool
 ) -> Inputs:
     """The outputs of a loop with a test in a batch; for_each as for a scan.
 
@@ -72,9 +71,9 @@ def batched_while(
     loop = LoopBody(batcher, node, op.programs[1], reads, dict.fromkeys(taken, for_each), for_each)
     ends, after = _run_of_while(batcher, op, loop, for_each)
     with batcher.standing_for(node):
-        starts = [batcher.repeated(x) if for_each else x for x in inputs[:c]]
+        starts = [batcher.examples.repeated(x) if for_each else x for x in inputs[:c]]
         if for_each:
-            starts.append(batcher.repeated(constant(0, "int64")))
+            starts.append(batcher.examples.repeated(constant(0, "int64")))
         constants = constants_of(loop.graph, [ends, *after], loop.given)
         ins, carried = [*loop.given, *constants], tuple(range(len(after)))
         programs = Program(ins, [ends]), Program(ins, after)
@@ -84,12 +83,12 @@ def batched_while(
         outputs = [*made[:c], *made[len(after) : len(after) + c]]
         moved = in_front(batcher, outputs, [for_each] * (2 * c), c)
         if for_each:
-            batcher.batched.add(trips)
+            batcher.examples.batched.add(trips)
         return (*moved, trips)
 
 
 def _run_of_while(
-    batcher: Batching, op: While, loop: LoopBody, apart: bool
+    batcher: Batcher, op: While, loop: LoopBody, apart: bool
 ) -> tuple[Tensor, list[Tensor]]:
     """Whether any example goes on, and what a run leaves; in the body of the loop."""
     test, program = op.programs
@@ -98,7 +97,7 @@ def _run_of_while(
         (going,) = loop.outputs(test)
         if not apart:
             return going, loop.as_carried(loop.outputs(program), taken)
-        going = batcher.repeated(going)
+        going = batcher.examples.repeated(going)
         loop.close_behind(going)
         after = loop.as_carried(loop.outputs(program), taken)
         after = [_while_going(going, *pair) for pair in zip(after, loop.given, strict=True)]
@@ -115,7 +114,7 @@ class LoopBody:
 
     def __init__(
         self,
-        batcher: Batching,
+        batcher: Batcher,
         node: Node,
         program: Program,
         reads: dict[Tensor, Tensor],
@@ -134,12 +133,13 @@ class LoopBody:
         graph: Any = new if inner is None else inner.graph
         self.graph: BodyGraph = graph
         with BodyScope(self.graph):
-            self._inner = inner or batcher.within(self._source, adopting(self.graph))
+            self._read = adopting(self.graph)
+            self._inner = inner or batcher.within(self._source, self._read)
             for t, flag in flags.items():
                 if t not in self._inner.tensors:
                     self._inner.tensors[t] = self._placeholder(t.type, flag)
             if apart:
-                self._inner.tensors.update({t: self._captured(x) for t, x in reads.items()})
+                self._inner.tensors.update({t: self._read(x) for t, x in reads.items()})
             else:
                 give(batcher, self._inner, here)
         self.given = [self._inner.tensors[t] for t in flags]
@@ -150,15 +150,14 @@ class LoopBody:
 
     def as_carried(self, made: Sequence[Tensor], taken: Sequence[Tensor]) -> list[Tensor]:
         """What a run carries on, for every example where that is how it is taken."""
-        batcher = self._batcher
-        each = [t in batcher.batched for t in self.given]
-        return [batcher.repeated(t) if flag else t for t, flag in zip(made, each, strict=False)]
+        examples = self._batcher.examples
+        return examples.each(made, [t in examples for t in self.given[: len(made)]])
 
     def close_behind(self, going: Tensor) -> None:
         """Let what is built from now on read all through doors, which are open for who goes on."""
         batcher, inner = self._batcher, self._inner
         enter = door(batcher, going, True)
-        behind = batcher.within(self._source, lambda t: enter(self._captured(t)))
+        behind = batcher.within(self._source, lambda t: enter(self._read(t)))
         given = (*self._taken, *self._reads)
         behind.tensors.update({t: enter(inner.tensors[t]) for t in given})
         self._inner = behind
@@ -169,22 +168,16 @@ class LoopBody:
         self.given.append(count)
         return count + cast(going, "int64")
 
-    def _captured(self, x: Tensor) -> Tensor:
-        captured = adopting(self.graph)(x)
-        if x in self._batcher.batched:
-            self._batcher.batched.add(captured)
-        return captured
-
     def _placeholder(self, type: TensorType, flag: bool) -> Tensor:
-        lengths = self._batcher.examples.shape[:1] if flag else ()
+        lengths = self._batcher.examples.like.shape[:1] if flag else ()
         made = build(Placeholder((*lengths, *type.shape), type.dtype), ()).outputs[0]
         if flag:
-            self._batcher.batched.add(made)
+            self._batcher.examples.batched.add(made)
         return made
 
 
 def in_front(
-    batcher: Batching, outputs: Sequence[Tensor], flags: Sequence[bool], carries: int
+    batcher: Batcher, outputs: Sequence[Tensor], flags: Sequence[bool], carries: int
 ) -> Inputs:
     """The outputs of a loop, with the batch axis in front where there is one: carries, stacks."""
     moved = []
@@ -192,7 +185,7 @@ def in_front(
         here = moveaxis(t, 1, 0) if flag and at >= carries else t
         moved.append(here)
         if flag:
-            batcher.batched.add(here)
+            batcher.examples.batched.add(here)
     return tuple(moved)
 
 

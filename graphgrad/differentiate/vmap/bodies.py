@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
 
 from ...base.errors import GraphError
 from ...ir.build import apply
@@ -20,54 +18,11 @@ from ...ops.sources import Placeholder, stop_gradient
 from ...regions.boundary import boundary_of
 from ...regions.index import marked_regions
 from ..control.bodies import body_of
-from ..travel.transplant import Transplant
-from ..travel.travelled import Carrier
 from .batch import aligned, repeated
+from .batcher import Batcher
 
 
-class Batching(Protocol):
-    """What builds the graph or body around a choice for the batch, or a body of it: a Batcher.
-
-    source   what it builds
-    tensors  what stands for which tensor of it
-    batched  the new tensors that have the batch axis first
-    examples  a tensor whose first axis counts the examples
-    enter    how a body reads a tensor of the batch around
-    inside   body of the source -> what built it, and what it was given
-    graph    where the nodes go
-    around   the region they go to
-    outer    what builds the graph around
-    left_out  regions of it of which nothing is built
-    """
-
-    source: Graph
-    tensors: dict[Tensor, Tensor]
-    batched: set[Tensor]
-    examples: Tensor
-    enter: Callable[[Tensor], Tensor] | None
-    inside: dict[Graph, Any]
-    graph: Graph
-    around: Region | None
-    outer: Carrier | None
-    left_out: Collection[Region]
-
-    def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batching:
-        """What builds a body, in the current graph."""
-
-    def run(self, nodes: Iterable[Node]) -> None:
-        """Build nodes of the source."""
-
-    def tensor(self, t: Tensor) -> Tensor:
-        """What stands for a tensor of the source."""
-
-    def repeated(self, t: Tensor) -> Tensor:
-        """t for every example."""
-
-    def standing_for(self, node: Node) -> AbstractContextManager[None]:
-        """What is built in this block stands for a node of the source."""
-
-
-def known(batcher: Batching, program: Program, given: dict[Tensor, Tensor]) -> Batching | None:
+def known(batcher: Batcher, program: Program, given: dict[Tensor, Tensor]) -> Batcher | None:
     """What built the body for a choice before this one; None where that does not serve.
 
     It has to have read the same, and what is built in place has to stand in the same region.
@@ -79,7 +34,7 @@ def known(batcher: Batching, program: Program, given: dict[Tensor, Tensor]) -> B
     return None if in_place and inner.around is not CONTEXT.get().region else inner
 
 
-def give(batcher: Batching, inner: Batching, given: dict[Tensor, Tensor]) -> None:
+def give(batcher: Batcher, inner: Batcher, given: dict[Tensor, Tensor]) -> None:
     """Let a body read what it is given, in the current graph, and remember it for `known`."""
     assert inner.enter is not None
     for t, here in given.items():
@@ -89,7 +44,7 @@ def give(batcher: Batching, inner: Batching, given: dict[Tensor, Tensor]) -> Non
     batcher.inside[inner.source] = inner, (before if last is inner else {}) | given
 
 
-def built(inner: Batching, program: Program) -> list[Tensor]:
+def built(inner: Batcher, program: Program) -> list[Tensor]:
     """The outputs of a body, built with all that stood in it then, which its rules may read."""
     body = body_of(program)
     stood = body.nodes[: _end(program, body)]
@@ -97,7 +52,7 @@ def built(inner: Batching, program: Program) -> list[Tensor]:
     return [inner.tensor(t) for t in program.outputs]
 
 
-def _made_here(nodes: Sequence[Node], inner: Batching) -> list[Node]:
+def _made_here(nodes: Sequence[Node], inner: Batcher) -> list[Node]:
     """Those of a body's nodes that depend on nothing but captures and what the body is given.
 
     Others belong to another loop over it, or over a body around: that which is its derivative, or
@@ -117,11 +72,11 @@ def _made_here(nodes: Sequence[Node], inner: Batching) -> list[Node]:
 
 
 def _apart(
-    nodes: Iterable[Node], inner: Batching, away: set[Region]
+    nodes: Iterable[Node], inner: Batcher, away: set[Region]
 ) -> tuple[list[Node], set[Tensor]]:
     """What depends on nothing strange, and what is strange; all in some regions is."""
     captured = set(inner.source.captures)  # type: ignore[attr-defined]
-    strange = {t for t in captured if unknown(inner, t)}
+    strange = {t for t in captured if inner.unknown(t)}
     own_nodes = []
     for node in nodes:
         if not captured.isdisjoint(node.outputs):
@@ -138,18 +93,6 @@ def _apart(
 def _read_by(region: Region) -> Iterable[Tensor]:
     """What a region reads: of others, and what it says that it reads."""
     return (*boundary_of(region).inputs, *(region.pinned_inputs or ()))
-
-
-def unknown(batcher: Batching, t: Tensor) -> bool:
-    """Whether t stands for a tensor of a body around that was not built there."""
-    while t not in batcher.tensors:
-        home = batcher.source.home_of(t) if isinstance(batcher.source, BodyGraph) else None
-        if home is None:
-            return True
-        if not isinstance(batcher.outer, Transplant) or home.graph is not batcher.outer.source:
-            return False
-        batcher, t = batcher.outer, home  # type: ignore[assignment]
-    return False
 
 
 def _end(program: Program, body: Graph) -> int:
@@ -171,7 +114,7 @@ def adopting(body: BodyGraph) -> Callable[[Tensor], Tensor]:
     return lambda t: t if t.graph is not None and body in around(t.graph) else body.adopt(t)
 
 
-def door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
+def door(batcher: Batcher, pred: Tensor, first: bool) -> Callable[[Tensor], Tensor]:
     """A tensor of the batch around is read through a door: y = x, dx = dy where chosen, else 0.
 
     Where an example chooses the other body nothing may flow back through this one, and be it NaN:
@@ -181,10 +124,10 @@ def door(batcher: Batching, pred: Tensor, first: bool) -> Callable[[Tensor], Ten
     def enter(t: Tensor) -> Tensor:
         if not t.type.differentiable:
             return t
-        row = t if t in batcher.batched else repeated(t, pred)
+        row = t if t in batcher.examples else repeated(t, pred)
         sides = (row, stop_gradient(row)) if first else (stop_gradient(row), row)
         door = apply(Where(), *aligned((pred, *sides), (True, True, True)))
-        batcher.batched.add(door)
+        batcher.examples.batched.add(door)
         return door
 
     return enter

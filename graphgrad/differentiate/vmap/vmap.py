@@ -6,7 +6,7 @@ dy does so per example, never over the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from ...base.collector import collector_paused
@@ -19,18 +19,27 @@ from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients
 from ...ir.typed import OfAny, OfMore, OfOne, OfTwo, P, X
 from ...ops.base import NO_GRAD, ZERO, as_tensor, is_zero
-from ...ops.control import BodyScope, read_outside
+from ...ops.control import BodyScope, Cond, Scan, While, read_outside
 from ...ops.per_example import PerExample
 from ...ops.shape.reshaping import moveaxis
 from ...ops.sources import Identity, Placeholder, apart
 from ..builtin import builtin
 from ..question import Question
+from ..travel.carrier import Carrier
 from ..travel.trace import TraceGraph
-from ..travel.transplant import Plain
 from .batch import counting
-from .batcher import Batcher
+from .batched_choice import batched_choice
+from .batched_loop import batched_scan, batched_while
+from .batcher import Batcher, Examples, Rule
 
 __all__ = ["vmap"]
+
+CONTROL: Mapping[type[Any], Rule] = {
+    Cond: batched_choice,
+    Scan: batched_scan,
+    While: batched_while,
+}
+"""What control flow is for a batch; other ops say it themselves, as `Op.batch`."""
 
 
 @overload
@@ -87,7 +96,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
             _check_axes(leaves, places)
             whole = apart([_first(t, axis) for t, axis in zip(leaves, places, strict=True)])
             batched = [t for t, axis in zip(whole, places, strict=True) if axis is not None]
-            examples = counting(batched[0])
+            examples = Examples(batched, counting(batched[0]), CONTROL)
             scratch = TraceGraph(current().graph, f"one example of {getattr(fn, '__name__', 'fn')}")
         with BodyScope(scratch):
             single = [_single(t, axis) for t, axis in zip(leaves, places, strict=True)]
@@ -96,9 +105,9 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callabl
             results = tuple(map(read_outside, results))
         with _unstamped():
             given = dict(zip(single, whole, strict=True))
-            batcher = Batcher(scratch, given, Around(), set(batched), examples)
+            batcher = Batcher(scratch, given, Around(), examples)
             collector_paused(batcher.run)()
-            ready = [batcher.repeated(batcher.tensor(t)) for t in results]
+            ready = [examples.repeated(batcher.tensor(t)) for t in results]
             return unflatten(returned, [moveaxis(t, 0, out_axes) if out_axes else t for t in ready])
 
     return mapped
@@ -136,7 +145,7 @@ def _first(t: Tensor, axis: int | None) -> Tensor:
     return t.transpose(axis % t.ndim, *(i for i in range(t.ndim) if i != axis % t.ndim))
 
 
-class Around(Plain):
+class Around(Carrier):
     """Carries what a body captured back to the graph around it: everything is itself."""
 
     def tensor(self, t: Tensor) -> Tensor:
@@ -162,16 +171,17 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
         dxs = builtin(op.op, inner, seeds)
     inputs = [_first(t, 0) if flag else t for t, flag in zip(node.inputs, op.batched, strict=True)]
     given = dict(zip((*singles, *inner.outputs), (*inputs, *node.outputs), strict=True))
-    batched = {t for t, flag in zip(inputs, op.batched, strict=True) if flag}
-    batched.update(node.outputs)
+    batched = [t for t, flag in zip(inputs, op.batched, strict=True) if flag]
+    batched += node.outputs
     for seed, dy in zip(seeds, dys, strict=True):
         if seed is not None and dy is not None:
             given[seed] = dy
-            batched.add(dy)
-    batcher = Batcher(scratch, given, Around(), batched, counting(node.outputs[0]))
+            batched.append(dy)
+    examples = Examples(batched, counting(node.outputs[0]), CONTROL)
+    batcher = Batcher(scratch, given, Around(), examples)
     batcher.run()
     return [
-        NO_GRAD if dx is None else ZERO if is_zero(dx) else batcher.summed(batcher.tensor(dx), x)
+        NO_GRAD if dx is None else ZERO if is_zero(dx) else examples.summed(batcher.tensor(dx), x)
         for dx, x in zip(dxs, inputs, strict=True)
     ]
 

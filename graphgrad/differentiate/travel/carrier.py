@@ -1,0 +1,101 @@
+"""What stands for what where a graph was carried to, and how its rules are called there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from ...base.errors import GraphError
+from ...ir.build import read_here
+from ...ir.context import CONTEXT
+from ...ir.graph import Graph
+from ...ir.node import Node, Region, Tensor
+from ...ir.residual import Residual
+from ..site import Site
+from .trace import Trace, read_inside
+
+
+class Carrier(ABC):
+    """A substitution: what stands for the tensors and regions of one graph in another.
+
+    source  the one graph; None where it carries from any
+    outer   what carries from the graph around that one; None where nothing does
+    """
+
+    source: Graph | None = None
+    outer: Carrier | None = None
+
+    @abstractmethod
+    def tensor(self, t: Tensor) -> Tensor:
+        """What stands for t; GraphError where nothing does."""
+
+    @abstractmethod
+    def region(self, region: Region) -> Region:
+        """What stands for a region; GraphError where nothing does."""
+
+    def captured(self, t: Tensor) -> Tensor:
+        """What stands here for a tensor that was captured at home, read as it was read there."""
+        op = t.node.op
+        if not isinstance(op, Residual):
+            return read_here((self.tensor(t),))[0]
+        tensor, context = self.tensor(t.node.inputs[0]), CONTEXT.get()
+        with suppress(GraphError):  # a region that was marked at home later is none here
+            at = self.region(op.region)
+            if not at.contains(context.region):
+                tensor = read_inside(at, tensor)
+        return read_here((tensor,))[0]
+
+    def around_of(self, region: Region | None) -> Region | None:
+        """The region in which the members of a region, or of none, lie here."""
+        return None if region is None else self.region(region)
+
+
+class Rebuilding(Protocol):
+    """A trace that is being built anew for a site.
+
+    site     the site whose rule it is a trace of
+    tensors  what stands for which tensor of the trace
+    """
+
+    site: Site
+    tensors: dict[Tensor, Tensor]
+
+    def run(self) -> None:
+        """Build what is not there yet."""
+
+    def entry(self, dx: Any) -> Any:
+        """An entry of the rule, as it is here."""
+
+    def default_for(self, given: Mapping[int, Tensor]) -> dict[int, Any]:
+        """The default of the site, asked for while the trace is not complete, by place."""
+
+
+class Convention(Protocol):
+    """How rules are called whose sites were carried: as at home, or for a batch.
+
+    batches  whether a site here is a batch of that at home
+    """
+
+    batches: bool
+
+    def carries(self, rule: Any, owner: Node | Region) -> bool:
+        """Whether a mark stands here for its trace, and not for itself."""
+
+    def transplant(
+        self, carrier: Carrier, source: Graph, given: dict[Tensor, Tensor]
+    ) -> Rebuilding:
+        """What builds a trace anew here."""
+
+    def note(self, d: Tensor, t: Tensor) -> None:
+        """Learn of the gradient or tangent of a tensor before it is used."""
+
+    def check(self, trace: Trace, site: Site, carrier: Carrier) -> None:
+        """GradientError where the traced rule does not serve for this site."""
+
+    def fitted(self, d: Any, t: Tensor, site: Site) -> Any:
+        """The entry of the site's rule for t here."""
+
+    def defers(self, site: Site) -> bool:
+        """Whether the default of the site here is what the rule means by it at home."""
