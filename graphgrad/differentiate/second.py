@@ -11,9 +11,9 @@ from ..ir.node import Node, Region, Tensor
 from ..ir.residual import Residual
 from ..ops.base import DEFAULT, Constant
 from ..ops.sources import Identity
-from ..regions.boundary import scan
-from ..regions.edits import Survey, insert
+from ..regions.boundary import boundaries_of
 from ..regions.opening import Pins, region_around
+from ..regions.plans import Survey
 from ..regions.rules import Rule
 from .site import Site
 
@@ -79,7 +79,8 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
     shared.
     """
     graph, around = region.graph, region.parent
-    scan(graph)
+    boundaries = boundaries_of(graph)
+    boundaries.take_in()
     opened = [inner for inner in graph.regions[first_region:] if inner is not region]
     members: list[Node] = []
     for node in graph.nodes[start:]:
@@ -93,4 +94,4 @@ def _mark_since(region: Region, start: int, first_region: int, spare: set[Node])
     within = [inner for inner in opened if region.contains(inner)]
     fresh = graph.nodes[start:]
     inside = [node for node in fresh if region.contains(node.region)]
-    insert(members, children, inside, Survey(region, fresh, within))
+    boundaries.put(Survey(region, fresh, within).contents(members, children, inside))

@@ -19,7 +19,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region
 from ..ir.state import State
 from ..ops.control import BodyGraph
-from ..regions.boundary import LOCK
+from ..regions.boundary import unsettle
 from ..regions.index import bodies_of
 from .arrays import digests
 from .atomic import write_atomically
@@ -185,8 +185,4 @@ def unsettled(graph: Graph) -> Iterator[None]:
         yield
     finally:
         graph.draws = draws
-        with LOCK:
-            for region in open_still:
-                region.settled = None
-                if region.boundary is not None:
-                    region.boundary.unsettle()
+        unsettle(open_still)

@@ -257,7 +257,7 @@ class Region:
     escape, order, late, allow_empty   see override_gradient
     pinned_inputs, pinned_outputs   tensors where the boundary was declared, else None
     settled   inputs and outputs, once they are fixed; copied and saved with the region
-    boundary  what is known of what enters and leaves (regions.boundary)
+    boundary  the settled boundary, once somebody asked (regions.boundary)
     group     nodes that are a region only in the calls that name them (regions.named); else None
 
     >>> x = gg.constant(2.0)
@@ -482,9 +482,7 @@ class Graph:
     scratch  whether it is there to be built anew: a trace, or one example of a batch
     number   how many graphs were made before it
     scattered  regions that were marked afterwards: their readers may stand among their members
-    scanned  how many nodes the boundaries of the regions have taken in (regions.boundary)
-    used_in, left_to  tensor -> where it is read (regions.boundary)
-    pinned   nodes that make what regions declare as inputs, with those regions
+    boundaries  what is known of what its regions hold, and what crosses them (regions.boundary)
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
     again    node or region that was built once more (rules.recompute) -> what it was built from
@@ -512,10 +510,7 @@ class Graph:
         self.maps: list[Any] = []
         self.scattered: list[Region] = []
         self.state = State(self)
-        self.scanned = 0
-        self.used_in: dict[Tensor, Region] = {}
-        self.left_to: dict[Tensor, Region | None] = {}
-        self.pinned: dict[Node, dict[Region, None]] = {}
+        self.boundaries: Any = None
         self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}
         self.twins: dict[Node | Region, Twins] = {}

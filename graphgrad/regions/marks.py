@@ -16,13 +16,11 @@ from ..base.position import Position, caller, show
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ..ir.residual import Residual, viewpoint
-from .boundary import boundary_of, known, why_idle
-from .edits import Read, drop_reads, insert, remove
+from .boundary import Read, boundaries_of, boundary_of, why_idle
 from .index import bodies_of, index_of
 from .plans import (
     NewRegion,
     check_has_gradient,
-    leave_constants_out,
     parent_and_children,
     plan_region,
     region_of,
@@ -403,13 +401,14 @@ def _place(plan: NewRegion) -> Region:
 
 def _take_in(fresh: Sequence[NewRegion]) -> None:
     """The boundaries of regions that were marked after their nodes had been scanned."""
+    partial = []
     for plan in fresh:
         region, inside = plan.region, plan.inside
         surveyed = survey(region, inside, regions_beyond(region, inside))
-        insert(plan.members, plan.children, inside, surveyed)
-    for plan in fresh:
-        if leave_constants_out(plan.region):
-            boundary_of(plan.region)
+        boundaries_of(region.graph).put(surveyed.contents(plan.members, plan.children, inside))
+        partial += [region] if surveyed.partial else []
+    for region in partial:
+        boundary_of(region)
 
 
 # --- taking marks off ---------------------------------------------------------------------------
@@ -451,10 +450,11 @@ def _take_off(sites: Iterable[Site]) -> None:
 
 def _dissolve(graph: Graph, gone: set[Region]) -> None:
     """Give the members of regions to the regions around them."""
-    remove(graph, gone)
+    boundaries = boundaries_of(graph)
+    boundaries.remove(gone)
     for region in gone:
         for t in dict.fromkeys(region.pinned_inputs or ()):
-            drop_reads(t, region.parent, _reads_of(t))
+            boundaries.drop_reads(t, region.parent, _reads_of(t))
         region.pinned_inputs = None  # last: what is interrupted is done again
     _forget(graph, gone)
 
@@ -467,8 +467,9 @@ def _reads_of(t: Tensor) -> list[Read]:
     for node in index_of(graph).readers_of([t.node]):
         here, view, each = node.region, viewpoint(node), enumerate(node.inputs)
         reads += [(here, view, (node.index, None, i)) for i, x in each if x is t]
-    for region in graph.pinned.get(t.node, ()):
-        first = known(region).first
+    boundaries = boundaries_of(graph)
+    for region in boundaries.declared.get(t.node, ()):
+        first = boundaries.of(region).first
         if first is not None:
             here, when = region.parent, first.index - 0.5
             pinned = enumerate(region.pinned_inputs or ())

@@ -14,11 +14,10 @@ from ..base.position import Position
 from ..ir.graph import Graph
 from ..ir.node import Members, Node, Region, RuleCall, Tensor, enclosing
 from ..ir.region_tree import NamedTree
-from .boundary import LOCK, Boundary, boundary_of, inferred_outputs
+from .boundary import LOCK, boundaries_of, boundary_of
 from .index import Index, has_gradient, index_of
 from .plans import (
     check_members,
-    leave_constants_out,
     parent_and_children,
     plan_region,
     regions_beyond,
@@ -239,29 +238,18 @@ def _members(plan: _Plan) -> Members:
 def _settle(region: Region, known: NamedGroup, plan: _Plan) -> None:
     """Have it know its boundary: that of the group, worked out where nobody did or it is stale."""
     inner = regions_beyond(plan.parent, plan.inside) if plan.children else []
-    declaring = {r for r in inner if r.pinned_inputs is not None}
+    declaring = frozenset(r for r in inner if r.pinned_inputs is not None)
+    boundaries = boundaries_of(region.graph)
     for other in known.regions:
         region.settled = other.settled
-        if other.boundary is not None and other.boundary.first is not None:
-            region.boundary = other.boundary
-    boundary: Boundary | None = region.boundary
-    if boundary is not None and boundary.first is not None and declaring == boundary.declaring:
-        return
-    alone = NamedTree()
-    alone.put(region, [*(n for n in plan.inside if n.region is plan.parent), *plan.children])
-    region.boundary = None
-    try:
+        if other.boundary is not None and boundaries.of(other).first is not None:
+            boundaries.share(other, region)
+    contents = boundaries.of(region)
+    if region.boundary is None or contents.first is None or contents.declaring != declaring:
+        alone = NamedTree()
+        alone.put(region, [*(n for n in plan.inside if n.region is plan.parent), *plan.children])
         surveyed = survey(region, plan.inside, declaring, alone)
-        boundary = region.boundary = surveyed.boundary(plan.inside, (), plan.inside)
-        boundary.declaring = frozenset(declaring)
-        leave_constants_out(region, alone)
-        if region.settled is None:
-            leaves, uses = surveyed.left.__contains__, surveyed.used.__contains__
-            outputs = inferred_outputs(boundary.nodes, leaves, uses)
-            region.settled = boundary.inferred_inputs(), outputs
+        boundaries.put_group(surveyed.contents(plan.inside, (), plan.inside, declaring))
         boundary_of(region)
-    except BaseException:
-        region.boundary = None  # not a part of it for the whole
-        raise
-    for other in known.regions:
-        other.boundary, other.settled = region.boundary, region.settled
+        for other in known.regions:
+            boundaries.share(region, other)

@@ -1,11 +1,12 @@
-"""Regions around nodes that exist: what one would hold, checked; and its boundary.
+"""Regions around nodes that exist: what one would hold, checked; and what it reads and lets out.
 
 For groups of nodes that are marked afterwards (marks), and those that a call names (groups).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..base.errors import GraphError, RegionError
@@ -13,11 +14,13 @@ from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.region_tree import MARKED, RegionTree
-from ..ir.residual import Residual, derived_from
-from .boundary import known, scan, why_idle
-from .edits import Survey
+from ..ir.residual import Residual, derived_from, viewpoint
+from .boundary import boundaries_of, contents_of, scan, why_idle
+from .contents import Contents, Use, when_used
 from .index import has_gradient, index_of
 from .select import Group, members_of
+
+_index = attrgetter("index")
 
 
 class NewRegion:
@@ -177,7 +180,7 @@ def _constants_of(plan: NewRegion) -> list[Node]:
     graph = plan.group.graph
 
     def only_here(node: Node) -> bool:
-        declaring = [r for r in graph.pinned.get(node, ()) if r.pinned_inputs is not None]
+        declaring = boundaries_of(graph).declared.get(node, ())
         return all(any(c.contains(r) for c in plan.children) for r in declaring) and all(
             r in plan.inside or (r.origin is not None and not backward)
             for r in index_of(graph).readers_of([node])
@@ -200,31 +203,7 @@ def _is_constant(node: Node) -> bool:
     return not node.inputs and node.op.pure and not node.op.source
 
 
-# --- boundaries ---------------------------------------------------------------------------------
-
-
-def survey(
-    region: Region, inside: set[Node], inner: Iterable[Region], tree: RegionTree = MARKED
-) -> Survey:
-    """What a region reads, uses and lets out that was marked, or named, after it had been built.
-
-    inner: regions in it. Reads of its inside by derivatives that are there already are residuals of
-    them, not outputs.
-    """
-    readers = index_of(region.graph).readers_of(inside)
-    nodes = sorted(inside.union(readers), key=lambda n: n.index)
-    counting = [n for n in nodes if n in inside or not _is_derived(region, n, tree)]
-    surveyed = Survey(region, counting, inner, tree)
-    surveyed.left.update([t for t in _returned(region.graph) if surveyed.holds(t.node)])
-    return surveyed
-
-
-def _returned(graph: Graph) -> list[Tensor]:
-    """What the control flow that runs a body takes out of it: that is a read, too."""
-    outer: Graph | None = getattr(graph, "outer", None)
-    node = None if outer is None else index_of(outer).runs.get(graph)
-    programs = () if node is None else node.op.bodies
-    return [t for program in programs for t in program.outputs if t.graph is graph]
+# --- what a region reads and lets out ------------------------------------------------------------
 
 
 def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:
@@ -237,17 +216,112 @@ def regions_beyond(outer: Region | None, nodes: Iterable[Node]) -> list[Region]:
     return list(regions)
 
 
-def leave_constants_out(region: Region, tree: RegionTree = MARKED) -> bool:
-    """Constants are no inputs of it. Whether a later scan would see more than this."""
-    boundary = known(region)
-    pinned = set(region.pinned_inputs or ())
-    shared = [t for t in boundary.reads if _is_constant(t.node) and t not in pinned]
-    for t in shared:
-        del boundary.reads[t]
-    readers = index_of(region.graph).readers_of(boundary.members)
-    return bool(shared) or any(
-        not tree.holds(region, tree.around(n)) and _is_derived(region, n, tree) for n in readers
-    )
+class Survey:
+    """A look at nodes: those inside, and their readers.
+
+    reads    tensors built outside and read inside, with their first use
+    left     tensors built inside that something outside reads
+    shared   constants among the reads, which are no inputs
+    partial  whether a look at all nodes, without what is known of marks, would see more than this
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        nodes: Iterable[Node],
+        inner: Iterable[Region],
+        tree: RegionTree = MARKED,
+    ) -> None:
+        self.region = region
+        self.tree = tree
+        self.reads: dict[Tensor, Use] = {}
+        self.left: dict[Tensor, None] = {}
+        self.shared: frozenset[Tensor] = frozenset()
+        self.partial = False
+        for node in nodes:
+            inside = self.holds(node)
+            sees = inside or tree.holds(region, viewpoint(node, tree))
+            for i, t in enumerate(node.inputs):
+                self._read(t, inside, sees, (node.index, None, i))
+        for each in inner:
+            first = contents_of(each).first
+            if first is not None:
+                for i, t in enumerate(each.pinned_inputs or ()):
+                    self._read(t, True, True, (first.index - 0.5, each, i))
+
+    def holds(self, node: Node) -> bool:
+        """Whether a node lies in the region."""
+        return self.tree.holds(self.region, self.tree.around(node))
+
+    def _read(self, t: Tensor, inside: bool, sees: bool, use: Use) -> None:
+        if inside and not self.holds(t.node):
+            self.reads[t] = min(use, self.reads.get(t, use), key=when_used)
+        elif not sees and self.holds(t.node):
+            self.left[t] = None
+
+    def contents(
+        self,
+        nodes: Iterable[Node],
+        children: Iterable[Region],
+        inside: Collection[Node],
+        declaring: frozenset[Region] = frozenset(),
+    ) -> Contents:
+        """The contents of a region in which these lie directly.
+
+        inside: all nodes in it; declaring: of a group, the regions inside whose inputs are declared
+        """
+        within = [each for each in map(contents_of, children) if each.first is not None]
+        contents = Contents(
+            self.region,
+            sorted(nodes, key=_index),
+            within,
+            min(inside, key=_index, default=None),
+            shared=self.shared,
+            declaring=declaring,
+        )
+        contents.reads.update(self.reads)
+        contents.left.update(self.left)
+        return contents
+
+
+def survey(
+    region: Region, inside: set[Node], inner: Iterable[Region], tree: RegionTree = MARKED
+) -> Survey:
+    """What a region reads and lets out that was marked, or named, after it had been built.
+
+    inner: regions in it. Reads of its inside by derivatives that are there already are residuals of
+    them, not outputs. Constants are no inputs.
+    """
+    readers = index_of(region.graph).readers_of(inside)
+    nodes = sorted(inside.union(readers), key=_index)
+    counting = [n for n in nodes if n in inside or not _is_derived(region, n, tree)]
+    surveyed = Survey(region, counting, inner, tree)
+    declared = _declared_beyond(region, inside, tree)
+    residual = [t for t, by in declared if derived_from(region, by.origin, t, tree)]
+    leaving = [*_returned(region.graph), *(t for t, _ in declared if t not in residual)]
+    surveyed.left.update({t: None for t in leaving if surveyed.holds(t.node)})
+    pinned = frozenset(region.pinned_inputs or ())
+    shared = [t for t in surveyed.reads if _is_constant(t.node) and t not in pinned]
+    surveyed.shared = frozenset(shared)
+    surveyed.partial = bool(shared or residual) or len(counting) < len(nodes)
+    return surveyed
+
+
+def _returned(graph: Graph) -> list[Tensor]:
+    """What the control flow that runs a body takes out of it: that is a read, too."""
+    outer: Graph | None = getattr(graph, "outer", None)
+    node = None if outer is None else index_of(outer).runs.get(graph)
+    programs = () if node is None else node.op.bodies
+    return [t for program in programs for t in program.outputs if t.graph is graph]
+
+
+def _declared_beyond(
+    region: Region, inside: Iterable[Node], tree: RegionTree
+) -> list[tuple[Tensor, Region]]:
+    """What is made inside and what regions that are not inside declare, with those regions."""
+    declared = boundaries_of(region.graph).declared
+    beyond = [(n, by) for n in inside for by in declared.get(n, ()) if not tree.holds(region, by)]
+    return [(t, by) for n, by in beyond for t in by.pinned_inputs or () if t.node is n]
 
 
 def _is_derived(region: Region, node: Node, tree: RegionTree) -> bool:

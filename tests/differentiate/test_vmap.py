@@ -11,7 +11,7 @@ import graphgrad as gg
 from graphgrad import rules
 from graphgrad.differentiate.vmap import batcher
 from graphgrad.ir.verify import verify_graph
-from graphgrad.regions.boundary import boundary_of, known, scan
+from graphgrad.regions.boundary import boundary_of, contents_of, scan
 
 from .helpers import calls_of, default
 
@@ -950,8 +950,8 @@ def test_declared_inputs_of_what_vmap_makes_are_known_where_the_graph_was_scanne
             y = gg.vmap(lambda row, number: row + number)(x, b)
     around, stamped = graph.regions
     assert boundary_of(stamped).outputs == (y,)
-    assert list(known(around).children) == [stamped]
-    assert all(stamped in graph.pinned[t.node] for t in stamped.pinned_inputs)
+    assert list(contents_of(around).children) == [stamped]
+    assert all(stamped in graph.boundaries.declared[t.node] for t in stamped.pinned_inputs)
 
 
 def test_examples_of_complex_numbers_have_indices_of_their_own():

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,9 +15,7 @@ from graphgrad.ir.verify import verify_graph
 from graphgrad.ops.elementwise.exponential import exp, log
 from graphgrad.ops.elementwise.trigonometry import cos, sin, tanh
 from graphgrad.ops.sources import placeholder, stop_gradient, variable
-from graphgrad.regions import marks
-from graphgrad.regions.boundary import boundary_of, scan
-from graphgrad.regions.edits import drop_reads
+from graphgrad.regions.boundary import Boundaries, boundary_of, scan
 from graphgrad.regions.select import select
 
 from ..differentiate.helpers import Spy, calls_of, default, scaled, value, values
@@ -680,6 +679,36 @@ def test_S04_unmark_of_declared_inputs_takes_back_what_they_read(graph):
     assert value(gg.gradients(y, x), {x: 0.0}) == pytest.approx(np.cos(1.0))
 
 
+def test_S04_what_only_an_unmarked_region_declared_is_no_undeclared_input(graph):
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(default, inputs=[x]) as outer:
+        sin(exp(x))
+    graph.mark("Exp", seven, inputs=[x, z], allow_inside=True)
+    assert boundary_of(outer).undeclared == (z,)
+    graph.unmark("Exp")
+    assert boundary_of(outer).undeclared == ()
+
+
+@pytest.mark.parametrize("afterwards", [False, True])
+def test_S09_what_a_region_declares_leaves_one_around_its_producer_marked_later_too(
+    graph, afterwards
+):
+    x, spy = placeholder(()), Spy(lambda site, *dys: [7.0 * dys[-1]])
+    with gg.override_gradient(default) as outer:
+        with gg.override_gradient(spy) if not afterwards else nullcontext():
+            a = exp(x)
+            b = sin(a)
+        cos(b)
+    with gg.override_gradient(lambda site, dy: [dy, dy], inputs=[b, a]):
+        y = exp(b)
+    scan(graph)
+    if afterwards:
+        graph.mark(select.nodes(a, b), spy, allow_inside=True)
+    gg.gradients(y, x)
+    assert spy.sites[0].outputs == (a, b)
+    assert boundary_of(outer).left == [a, b]
+
+
 def test_S04_what_only_an_unmarked_region_declared_leaves_no_other_region(graph):
     x = placeholder(())
     with gg.override_gradient(seven) as inner:
@@ -699,14 +728,14 @@ def test_S04_an_interrupted_unmark_of_declared_inputs_goes_on_to_its_end(graph, 
     with gg.override_gradient(default) as outer:
         y = sin(exp(x))
     graph.mark("Exp", seven, inputs=[x, z], allow_inside=True)
-    interrupts = [KeyboardInterrupt]
+    interrupts, drop_reads = [KeyboardInterrupt], Boundaries.drop_reads
 
     def interrupted(*args):
         if interrupts:
             raise interrupts.pop()
         drop_reads(*args)
 
-    monkeypatch.setattr(marks, "drop_reads", interrupted)
+    monkeypatch.setattr(Boundaries, "drop_reads", interrupted)
     with pytest.raises(KeyboardInterrupt):
         graph.unmark("Exp")
     assert boundary_of(outer).inputs == (x,)

@@ -14,7 +14,7 @@ from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import ZeroTensor, is_zero
 from ...ops.sources import apart
-from ...regions.boundary import known
+from ...regions.boundary import contents_of
 from ...regions.rules import as_rule
 from ..call import told
 from ..forward.judge import Watched
@@ -49,7 +49,7 @@ class Asked:
     def is_as_stored(self, step: Step, regions: Sequence[Region]) -> bool:
         """Whether it lies where it lay and has the mark that it had."""
         if isinstance(step, Region):
-            now, around, there = step.rule, step.parent, known(step).first is not None
+            now, around, there = step.rule, step.parent, contents_of(step).first is not None
         else:
             now, around, there = step.stamp, step.region, True
         then = None if self.around is None else regions[self.around]

@@ -19,7 +19,7 @@ from ...ir.context import CONTEXT, Within
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import is_zero
 from ...ops.sources import apart
-from ...regions.boundary import Boundary, boundary_of, known
+from ...regions.boundary import Boundary, boundary_of, contents_of
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..call import told
 from ..forward.judge import Watched
@@ -174,7 +174,7 @@ class Asking(ABC):
         if isinstance(step, Region):
             assert isinstance(there, Region)
             same = (step.order, step.escape) == (there.order, there.escape)
-            empty = known(step).first is not None and known(there).first is None
+            empty = contents_of(step).first is not None and contents_of(there).first is None
             return same and not empty and is_carried(step.rule, there.rule)
         assert isinstance(there, Node)
         around, mark = there.region, there.stamp

@@ -8,7 +8,7 @@ from ...base.errors import RegionError
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual
-from ..boundary import known, scan
+from ..boundary import boundaries_of
 from ..index import bodies_of, has_gradient, index_of
 
 
@@ -85,8 +85,9 @@ def nodes_of(target: Target) -> Sequence[Node]:
 
 def members_of(region: Region) -> list[Node]:
     """The nodes inside a region, as far as they were built."""
-    scan(region.graph)
-    return known(region).members
+    boundaries = boundaries_of(region.graph)
+    boundaries.take_in()
+    return boundaries.of(region).members
 
 
 def is_in(what: Node | Region | Tensor, graph: Graph) -> bool:
