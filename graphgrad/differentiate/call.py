@@ -83,49 +83,29 @@ class running:
     one: what it builds once more gets a part of what flows to the inside.
     """
 
-    __slots__ = ("_before", "_call", "_context", "_judge", "_origin", "_own", "_question")
+    __slots__ = ("_call", "_context", "_judge", "_known", "_origin", "_own")
 
     def __init__(self, rule: Rule, site: Site) -> None:
         self._context = context = CONTEXT.get()
         site.place = context.graph, context.region
-        self._question: Any = context.question
+        self._known = context.answering
         self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
         self._own = is_own(rule.name)
-        self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
+        self._judge = self._known.judge if isinstance(rule, BuiltinRule) else None
 
     def __enter__(self) -> None:
-        context, asking = self._context, self._question
+        context, known = self._context, self._known
         self._origin = context.origin
-        self._before = before = (
-            asking.running,
-            asking.live,
-            asking.called,
-            asking.drawn,
-            asking.judge,
-            asking.draws,
-        )
         context.origin = self._call
-        asking.running = (*before[0], self._call.site)
-        asking.live = None
-        if not self._own:
-            asking.called = asking.drawn = None
-        asking.judge, asking.draws = self._judge, Draws(before[5], self._drawn)
+        draws = Draws(known.draws, self._drawn)
+        context.answering = known.calling(self._call.site, self._own, draws, self._judge)
 
     def __exit__(self, *exc: object) -> None:
-        asking = self._question
-        self._context.origin = self._origin
-        (
-            asking.running,
-            asking.live,
-            asking.called,
-            asking.drawn,
-            asking.judge,
-            asking.draws,
-        ) = self._before
+        self._context.origin, self._context.answering = self._origin, self._known
 
     def _drawn(self, made: list[int]) -> Sequence[int]:
         """The numbers that another part of this call has drawn; made: those of this one."""
-        drawn = self._before[3]
+        drawn = self._known.drawn
         first = made if drawn is None else drawn.setdefault(at_home(self._call.site), made)
         return () if first is made else first
 

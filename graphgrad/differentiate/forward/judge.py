@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.errors import GradientError
 from ...base.position import of_function
-from ...ir.context import CONTEXT, Within
+from ...ir.context import Within
 from ...ir.graph import current
 from ...ir.node import Region, Tensor
 from ...ops.base import NO_GRAD, ZERO, is_zero
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..call import call_rule
 from ..linearity import NonLinear, check_linear
-from ..question import Question, asking
+from ..question import asking
 from ..site import Gradient, NodeSite, RegionSite, Site
 from .jvp_rule import jvp_as_rule, marked_piece
 
@@ -85,9 +84,7 @@ def _refused(rule: Rule, site: Site, why: str) -> GradientError:
 
 def judging(judge: Judge) -> Within:
     """Rules called in this block are judged; but none while a rule itself runs."""
-    question = Question(current().question)
-    question.judge = judge
-    return asking(question)
+    return asking(current().question, judge=judge)
 
 
 class Watched(Site):
@@ -109,16 +106,11 @@ class WatchedRegion(Watched, RegionSite):
     """A region."""
 
 
-@contextmanager
-def judged_inside(site: Site) -> Iterator[None]:
+def judged_inside(site: Site) -> Within:
     """Rules called in this block, by the rule of a site, are judged as that rule is."""
-    question: Any = CONTEXT.get().question
-    outer = question.judge
-    try:
-        question.judge = site.judge if isinstance(site, Watched) else outer
-        yield
-    finally:
-        question.judge = outer
+    here = current()
+    judge = site.judge if isinstance(site, Watched) else here.answering.judge
+    return asking(here.question, judge=judge)
 
 
 def watched(site: Site, judge: Judge) -> Site:

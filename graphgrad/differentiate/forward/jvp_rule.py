@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.build import build, read_here
-from ...ir.context import CONTEXT
+from ...ir.graph import current
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients, Op, Samples, Types
 from ...ir.types import TensorType
@@ -21,6 +21,7 @@ from ...ops.batching import Batch, Outputs
 from ...regions.opening import Pins, region_around
 from ...regions.rules import Rule
 from ..call import own_jvp
+from ..question import asking
 from ..site import Site
 
 PIECE = "jvp"
@@ -84,12 +85,9 @@ def jvp_as_rule(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., l
     def transpose(_: Site, *dxs: Any) -> list[Any]:
         supply = iter(dxs)
         given = [next(supply) if x.type.differentiable else None for x in site.inputs]
-        question: Any = CONTEXT.get().question
-        outer, question.running = question.running, (*question.running, site._target)
-        try:
+        outer = current()
+        with asking(outer.question, running=(*outer.answering.running, site._target)):
             entries = own_jvp(rule, site, given)
-        finally:
-            question.running = outer
         return [entry for entry, here in zip(entries, real, strict=True) if here]
 
     return transpose

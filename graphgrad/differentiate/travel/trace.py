@@ -67,8 +67,8 @@ class TraceGraph(BodyGraph):
 
     def _at_home(self) -> Context:
         here, there = current(), Context(self.outer)
-        there.origin, there.question = here.origin, here.question
-        there.scope = "gradients/"
+        there.question, there.answering = here.question, here.answering
+        there.origin, there.scope = here.origin, "gradients/"
         return there
 
     def _once(self, t: Tensor) -> Tensor:
@@ -172,9 +172,9 @@ class Trace:
         context = CONTEXT.get()
         context.without_maps()
         context.scope, context.origin = "", None
-        context.question = question = Question(context.question)
-        question.running, question.asked, question.draws = (), self.asked, None
-        question.choose(inherited_choice(home))
+        known = context.answering.within()
+        context.answering = known._replace(running=(), asked=self.asked, draws=None)
+        context.question = question = Question.under(inherited_choice(home))
         return question
 
     def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
