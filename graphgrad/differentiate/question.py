@@ -70,14 +70,14 @@ class Question(NamedTuple):
         return step in self.off or (self.choice is not None and step in self.choice)
 
 
-def asking(question: AnyQuestion, **known: Any) -> Within:
+def asking(question: AnyQuestion, **changes: Any) -> Within:
     """Where a question is asked; so are those in it that choose nothing anew.
 
-    known  what the answering knows, besides what is known around it
+    changes  what the answering knows that is other than around it
     """
     context = current().copy()
     context.question = question
     context.answering = context.answering.within()
-    if known:
-        context.answering = context.answering._replace(**known)
+    if changes:
+        context.answering = context.answering._replace(**changes)
     return Within(context)

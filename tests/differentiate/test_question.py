@@ -16,7 +16,7 @@ def asked():
     return current().question
 
 
-def known():
+def answering():
     return current().answering
 
 
@@ -24,16 +24,16 @@ def test_nobody_asks_outside_a_call_and_a_rule_sees_what_its_call_asks():
     seen = []
 
     def rule(site, dy):
-        seen.append((asked(), known().running))
+        seen.append((asked(), answering().running))
         return dy
 
     x = gg.placeholder(())
     with gg.override_gradient(rule) as region:
         y = gg.sin(x)
-    assert (asked(), known()) == (UNASKED, IDLE)
+    assert (asked(), answering()) == (UNASKED, IDLE)
     z = y * 2.0
     gg.gradients(z, x)
-    assert (asked(), known()) == (UNASKED, IDLE)
+    assert (asked(), answering()) == (UNASKED, IDLE)
     ((question, running),) = seen
     assert isinstance(question, Question)
     assert (list(question.ys), list(question.xs), running) == ([z], [x], (region,))
@@ -43,11 +43,11 @@ def test_a_call_within_a_rule_is_a_question_of_its_own_in_which_the_site_counts_
     seen = []
 
     def inner(site, dy):
-        seen.append((asked(), known().running))
+        seen.append((asked(), answering().running))
         return dy
 
     def rule(site, dy):
-        seen.append((asked(), known().running))
+        seen.append((asked(), answering().running))
         return gg.gradients(site.outputs[0], site.inputs[0], dy)
 
     x = gg.placeholder(())
@@ -63,18 +63,18 @@ def test_the_inside_that_a_default_is_taken_of_is_asked_about_under_the_choices_
     seen = []
 
     def inner(site, dy):
-        seen.append((asked(), known()))
+        seen.append((asked(), answering()))
         return 3.0 * dy
 
     x = gg.placeholder(())
     with gg.override_gradient(default) as outer, gg.override_gradient("Identity") as within:
         y = gg.sin(x)
     dx = gg.gradients(y, x, overrides={within: inner})
-    ((question, answering),) = seen
+    ((question, known),) = seen
     assert value(dx, {x: 1.0}) == 3.0
     assert question.choice.rules == {within: inner}
     assert outer in question.off
-    assert set(answering.opened) == {outer}
+    assert set(known.opened) == {outer}
 
 
 @pytest.mark.parametrize("where", ["rule", "default", "inner"])
@@ -95,7 +95,7 @@ def test_what_was_asked_is_forgotten_where_a_rule_fails(where):
     for ask in gg.gradients, gg.jvp:
         with pytest.raises(ValueError):
             ask(y, x)
-        assert (asked(), known()) == (UNASKED, IDLE)
+        assert (asked(), answering()) == (UNASKED, IDLE)
 
 
 def test_a_thread_started_by_a_rule_is_not_asked():
@@ -121,7 +121,7 @@ def test_forward_mode_judges_what_a_default_calls_and_not_what_the_rule_calls_it
         return 2.0 * dy
 
     def rule(site, dy):
-        judges.append(known().judge)
+        judges.append(answering().judge)
         gg.gradients(site.outputs[0], site.inputs[0])
         return site.default(dy)
 
