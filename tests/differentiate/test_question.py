@@ -1,6 +1,7 @@
 """What a gradients() call asks is one object, there while it is answered and in what it calls."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -145,3 +146,37 @@ def test_a_call_in_a_rule_that_chooses_nothing_takes_on_the_choices_and_reports_
         y = gg.sin(x)
     dx = gg.gradients(y, x, overrides={within: scaled(0.0)})
     assert value(dx, {x: 1.0}) == 0.0
+
+
+def test_what_a_rule_calls_leaves_what_is_asked_and_known_as_it_was():
+    seen = []
+
+    def fails(site, dy):
+        raise ValueError
+
+    def rule(site, dy):
+        before = asked(), answering()
+        y, x = site.outputs[0], site.inputs[0]
+        for call in (
+            lambda: site.default(dy),
+            lambda: gg.gradients(y, x, dy),
+            lambda: gg.jvp(y, x),
+            lambda: gg.gradients(y, x, overrides={"Sin": fails}),
+        ):
+            with suppress(ValueError):
+                call()
+            seen.append(asked() is before[0] and answering() is before[1])
+        return dy
+
+    x = gg.placeholder(())
+    with gg.override_gradient(rule):
+        y = gg.sin(x)
+    gg.gradients(y, x)
+    assert seen == [True] * 4
+
+
+@pytest.mark.parametrize("record", [Question(), IDLE, UNASKED])
+def test_nothing_of_a_question_or_its_answering_is_written(record):
+    for name in record._fields:
+        with pytest.raises(AttributeError):
+            setattr(record, name, None)
