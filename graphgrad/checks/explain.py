@@ -199,9 +199,7 @@ class _Way(SweepPlan):
 
     def __init__(self, x: Tensor, every: Question, order: list[Step]) -> None:
         self.order = order
-        question = Question(every, every.ys, (x,), stops=every.stops)
-        question.off = every.off
-        super().__init__(question, ())
+        super().__init__(every._replace(xs=(x,)), ())
 
     def _order(self, keys: Sequence[Key], lowest: float) -> list[Step]:
         return self.order
@@ -228,8 +226,8 @@ class _Explained:
         self.inner: dict[Graph, dict[Region | None, list[Region]]] = {}
         self.ys = [y for y in ys if y.type.differentiable]
         context = current()
-        self.question = question = Question(context.question, self.ys, xs, stops=stops)
-        question.choose(choice_of(overrides, graph, context.question))
+        choice = choice_of(overrides, graph, context)
+        self.question = question = Question.under(choice, self.ys, xs, stops=stops)
         self.off, self.tree = question.off, question.tree
         self.keys = [key_of(y, vantage(y, context), self.off, self.tree) for y in self.ys]
         lowest = min((x.node.index for x in xs), default=0)

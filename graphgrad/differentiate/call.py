@@ -16,10 +16,10 @@ from ..ir.op import OP_TYPES, Op
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, is_zero
 from ..ops.random.keys import Draws
 from ..ops.sources import Identity, RuleInput, RuleOutput
-from ..regions.rules import BuiltinRule, Rule, as_rule, is_own
+from ..regions.rules import BuiltinRule, as_rule, is_own
 from .additive import at_home
 from .builtin import builtin, filled
-from .returned import entries_of, finished, rows, who
+from .returned import RuleCallCheck, rows
 from .site import Gradient, NodeSite, RegionSite, Site
 
 
@@ -31,36 +31,21 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     """
     check_room()
     rule = as_rule(reference, lambda: f"named by {site!r}")
-    start = len(CONTEXT.get().graph.nodes)
-    given = filled(site.outputs, dys)
-    with running(rule, site):
-        if not _once(site):
-            gradients = finished(rule, site, answer(rule, site, given), dys, given, start)
-            site.told = told(given)
-            return [(x, _passed_on(dx, given)) for x, dx in gradients]
-        message = _not_again(rule, site)
-        zeros = tuple(given)
-        given = [_through(RuleInput(message), dy) for dy in given]
-        gradients = finished(rule, site, answer(rule, site, given), dys, given, start)
-        site.told = told(zeros)
-        return [(x, _through(RuleOutput(message), dx)) for x, dx in gradients]
+    passed = filled(site.outputs, dys)
+    with Calling(rule, site, dys) as call:
+        final = call.final()
+        if final:
+            passed = [_through(RuleInput(final), dy) for dy in passed]
+        gradients = call.gradients(call.answer(passed), passed)
+        site.told = told(passed)
+        if final:
+            return [(x, _through(RuleOutput(final), dx)) for x, dx in gradients]
+        return [(x, _passed_on(dx, passed)) for x, dx in gradients]
 
 
 def told(given: Sequence[Any]) -> frozenset[int]:
     """The places of what a rule asked about and was told to be zero."""
     return frozenset([i for i, d in enumerate(given) if isinstance(d, ZeroTensor) and d.asked])
-
-
-def _once(site: Site) -> bool:
-    """Whether what the site's rule builds is not to be differentiated."""
-    return isinstance(site, RegionSite) and site.region.order == "error"
-
-
-def _not_again(rule: Rule, site: Site) -> str:
-    return (
-        f"differentiating through the gradient rule {rule.name!r} of {site!r}, which says "
-        "order='error': its gradient is not to be differentiated again"
-    )
 
 
 def _through(op: Op, t: Tensor | None) -> Tensor | None:
@@ -75,118 +60,134 @@ def _passed_on(dx: Tensor | None, dys: Sequence[Tensor | None]) -> Tensor | None
     return dx
 
 
-class running:
-    """The site counts as unmarked, and what is built comes from this call of its rule.
+class Calling(RuleCallCheck):
+    """One call of a rule. While it runs, the site counts as unmarked and nodes come from this call.
 
     What the rule asks in turn is a question of its own: nothing is known to be wanted, and forward
     mode judges what it calls by what it gives alone. That of a checkpoint goes on with the running
     one: what it builds once more gets a part of what flows to the inside.
     """
 
-    __slots__ = ("_before", "_call", "_context", "_judge", "_origin", "_own", "_question")
+    __slots__ = ("_around", "_context", "_origin")
 
-    def __init__(self, rule: Rule, site: Site) -> None:
-        self._context = context = CONTEXT.get()
+    def __enter__(self) -> Calling:
+        rule, site, context = self.rule, self.site, CONTEXT.get()
+        target, around = site._target, context.answering
         site.place = context.graph, context.region
-        self._question: Any = context.question
-        self._call = RuleCall(site._target, rule.name, outer_reads(site._target, site.outputs))
-        self._own = is_own(rule.name)
-        self._judge = self._question.judge if isinstance(rule, BuiltinRule) else None
-
-    def __enter__(self) -> None:
-        context, asking = self._context, self._question
-        self._origin = context.origin
-        self._before = before = (
-            asking.running,
-            asking.live,
-            asking.called,
-            asking.drawn,
-            asking.judge,
-            asking.draws,
-        )
-        context.origin = self._call
-        asking.running = (*before[0], self._call.site)
-        asking.live = None
-        if not self._own:
-            asking.called = asking.drawn = None
-        asking.judge, asking.draws = self._judge, Draws(before[5], self._drawn)
+        self.start = len(context.graph.nodes)
+        self._context, self._origin, self._around = context, context.origin, around
+        origin = RuleCall(target, rule.name, outer_reads(target, site.outputs))
+        judge = around.judge if isinstance(rule, BuiltinRule) else None
+        draws = Draws(around.draws, self._drawn)
+        context.origin = origin
+        context.answering = around.calling(target, is_own(rule.name), draws, judge)
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        asking = self._question
-        self._context.origin = self._origin
-        (
-            asking.running,
-            asking.live,
-            asking.called,
-            asking.drawn,
-            asking.judge,
-            asking.draws,
-        ) = self._before
+        self._context.origin, self._context.answering = self._origin, self._around
 
     def _drawn(self, made: list[int]) -> Sequence[int]:
         """The numbers that another part of this call has drawn; made: those of this one."""
-        drawn = self._before[3]
-        first = made if drawn is None else drawn.setdefault(at_home(self._call.site), made)
+        drawn = self._around.drawn
+        first = made if drawn is None else drawn.setdefault(at_home(self.site._target), made)
         return () if first is made else first
 
+    def final(self) -> str:
+        """What is wrong with differentiating what the rule builds; "" where nothing is."""
+        site = self.site
+        if not isinstance(site, RegionSite) or site.region.order != "error":
+            return ""
+        return (
+            f"differentiating through the gradient rule {self.rule.name!r} of {site!r}, which says "
+            "order='error': its gradient is not to be differentiated again"
+        )
 
-def answer(rule: Rule, site: Site, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
-    """What the running rule returns: one entry per input, then those a mapping adds."""
-    return entries_of(rule, site, _call(rule, site, dys))
+    def answer(self, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
+        """What the running rule returns: one entry per input, then those a mapping adds."""
+        return self.entries(self._call(dys))
 
+    def tangents(self, dxs: Sequence[Tensor | None]) -> list[Any]:
+        """What the rule's own jvp returns: one entry per output."""
+        rule, site = self.rule, self.site
+        assert rule.jvp is not None
+        try:
+            tangents = rule.jvp(site, *dxs)
+        except TypeError as error:
+            if _takes(rule.jvp, site, *dxs):
+                raise
+            raise GradientError(
+                f"the jvp of {self.who()} gets the site and {counted(len(dxs), 'tangent')}, one "
+                f"per input, but it is {rule.name}{inspect.signature(rule.jvp)}. The inputs "
+                f"are{rows(site.inputs)}"
+            ) from error
+        entries = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
+        if tangents is None or len(entries) != len(site.outputs):
+            got = counted(len(entries), "tangent")
+            if tangents is None:
+                got = "None; is a `return` missing?"
+            raise GradientError(
+                f"the jvp of {self.who()} gives one tangent for each output, got {got}. "
+                f"The outputs are{rows(site.outputs)}"
+            )
+        if any(entry is DEFAULT for entry in entries):
+            raise GradientError(f"the jvp of {self.who()}: DEFAULT is for gradients only")
+        return entries
 
-def own_jvp(rule: Rule, site: Site, dxs: Sequence[Tensor | None]) -> list[Any]:
-    """What the running rule's own jvp returns: one entry per output."""
-    assert rule.jvp is not None
-    try:
-        tangents = rule.jvp(site, *dxs)
-    except TypeError as error:
-        if _takes(rule.jvp, site, dxs):
+    def _call(self, dys: list[Tensor | None]) -> Any:
+        rule, site = self.rule, self.site
+        if isinstance(rule, BuiltinRule):
+            return [NO_GRAD if dx is None else dx for dx in self._own_of_op(rule, dys)]
+        try:
+            return rule.fn(site, *dys)
+        except Exception as error:
+            if isinstance(error, TypeError) and not _takes(rule.fn, site, *dys):
+                raise self._arity() from error
+            error.add_note(f"in {self.who()}")
             raise
-        raise GradientError(
-            f"the jvp of {who(rule, site)} gets the site and {counted(len(dxs), 'tangent')}, one "
-            f"per input, but it is {rule.name}{inspect.signature(rule.jvp)}. The inputs "
-            f"are{rows(site.inputs)}"
-        ) from error
-    entries = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
-    if tangents is None or len(entries) != len(site.outputs):
-        got = (
-            "None; is a `return` missing?" if tangents is None else counted(len(entries), "tangent")
+
+    def _arity(self) -> GradientError:
+        rule, outputs = self.rule, self.site.outputs
+        return GradientError(
+            f"{self.who()} gets the site and {counted(len(outputs), 'gradient')}, one per "
+            f"output, but it is {rule.name}{inspect.signature(rule.fn)}. The outputs "
+            f"are{rows(outputs)}"
         )
-        raise GradientError(
-            f"the jvp of {who(rule, site)} gives one tangent for each output, got {got}. "
-            f"The outputs are{rows(site.outputs)}"
-        )
-    if any(entry is DEFAULT for entry in entries):
-        raise GradientError(f"the jvp of {who(rule, site)}: DEFAULT is for gradients only")
-    return entries
+
+    def _own_of_op(self, rule: BuiltinRule, dys: Sequence[Any]) -> list[Tensor | None]:
+        """What the own gradient of an op type gives, for a node of it or for another site."""
+        site, op = self.site, self._op_of(rule)
+        try:
+            return builtin(op, site, dys)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, GraphGradError) or (isinstance(site, NodeSite) and site.op is op):
+                raise
+            raise GradientError(
+                f"the gradient of op type {rule.op_type!r} does not fit {site!r}, which has "
+                f"{counted(len(site.inputs), 'input')} and {counted(len(site.outputs), 'output')}: "
+                f"{error}. The inputs are{rows(site.inputs)}\n"
+                f"The outputs are{rows(site.outputs)}"
+            ) from error
+
+    def _op_of(self, rule: BuiltinRule) -> Op:
+        """The op whose own rule is used for the site."""
+        site, cls = self.site, OP_TYPES[rule.op_type]
+        if isinstance(site, NodeSite) and type(site.op) is cls:
+            return site.op
+        try:
+            return cls(**{n: site.attrs[n] for n in cls.fields if n in site.attrs})
+        except TypeError as error:
+            raise GradientError(
+                f"the gradient of op type {rule.op_type!r} needs the attributes "
+                f"{list(cls.fields)}, which {site!r} does not have"
+            ) from error
 
 
-def outer_reads(target: Node | Region, outputs: Sequence[Tensor]) -> frozenset[Tensor]:
-    """The outputs that a rule of a site reads as outer ones; its other reads are residuals."""
-    if isinstance(target, Node) or target.order == "through":
-        return frozenset()
-    return frozenset(outputs)
+RULE_CALLERS.add(Calling._call.__code__)
 
 
-def _call(rule: Rule, site: Site, dys: list[Tensor | None]) -> Any:
-    if isinstance(rule, BuiltinRule):
-        return [NO_GRAD if dx is None else dx for dx in _own_of_op(rule, site, dys)]
+def _takes(fn: Any, *args: Any) -> bool:
     try:
-        return rule.fn(site, *dys)
-    except Exception as error:
-        if isinstance(error, TypeError) and not _takes(rule.fn, site, dys):
-            raise _arity(rule, site) from error
-        error.add_note(f"in {who(rule, site)}")
-        raise
-
-
-RULE_CALLERS.add(_call.__code__)
-
-
-def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:
-    try:
-        inspect.signature(fn).bind(site, *dys)
+        inspect.signature(fn).bind(*args)
     except TypeError:
         return False
     except ValueError:
@@ -194,41 +195,11 @@ def _takes(fn: Any, site: Site, dys: Sequence[Any]) -> bool:
     return True
 
 
-def _arity(rule: Rule, site: Site) -> GradientError:
-    return GradientError(
-        f"{who(rule, site)} gets the site and {counted(len(site.outputs), 'gradient')}, one per "
-        f"output, but it is {rule.name}{inspect.signature(rule.fn)}. The outputs "
-        f"are{rows(site.outputs)}"
-    )
-
-
-def _own_of_op(rule: BuiltinRule, site: Site, dys: Sequence[Any]) -> list[Tensor | None]:
-    """What the own gradient of an op type gives, for a node of it or for another site."""
-    op = _op_of(rule, site)
-    try:
-        return builtin(op, site, dys)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, GraphGradError) or (isinstance(site, NodeSite) and site.op is op):
-            raise
-        raise GradientError(
-            f"the gradient of op type {rule.op_type!r} does not fit {site!r}, which has "
-            f"{counted(len(site.inputs), 'input')} and {counted(len(site.outputs), 'output')}: "
-            f"{error}. The inputs are{rows(site.inputs)}\nThe outputs are{rows(site.outputs)}"
-        ) from error
-
-
-def _op_of(rule: BuiltinRule, site: Site) -> Op:
-    """The op whose own rule is used for the site."""
-    cls = OP_TYPES[rule.op_type]
-    if isinstance(site, NodeSite) and type(site.op) is cls:
-        return site.op
-    try:
-        return cls(**{n: site.attrs[n] for n in cls.fields if n in site.attrs})
-    except TypeError as error:
-        raise GradientError(
-            f"the gradient of op type {rule.op_type!r} needs the attributes {list(cls.fields)}, "
-            f"which {site!r} does not have"
-        ) from error
+def outer_reads(target: Node | Region, outputs: Sequence[Tensor]) -> frozenset[Tensor]:
+    """The outputs that a rule of a site reads as outer ones; its other reads are residuals."""
+    if isinstance(target, Node) or target.order == "through":
+        return frozenset()
+    return frozenset(outputs)
 
 
 def refuse_rule_derivative(origin: RuleCall, running: Collection[Node | Region]) -> None:

@@ -102,7 +102,7 @@ class Choice:
         """Whether the rule for others is for a step, if it is not marked."""
         if not isinstance(step, Node) or isinstance(step.op, _DOORS):
             return False
-        rules = [site for site in current().question.running if site not in self.running]
+        rules = [site for site in current().answering.running if site not in self.running]
         origin = step.origin
         while origin is not None:
             by = origin.site if isinstance(origin, RuleCall) else origin

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import GradientError, GraphError, RegionError
 from ..base.position import caller, show
-from ..ir.context import Unasked
+from ..ir.context import Answering, Context
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region
 from ..ops.control import around as graphs_around
@@ -21,25 +21,26 @@ from .choices import NONE, OTHERS, Choice, ChosenFor, Everything, SomeOff, Switc
 from .levels import Step
 
 
-def choice_of(overrides: Any, graph: Graph, question: Unasked) -> Choice | None:
+def choice_of(overrides: Any, graph: Graph, outer: Context) -> Choice | None:
     """What is chosen in a call with these overrides; None: those of the call around it, if any.
 
-    question: that of the call around. What it chooses does not reach a graph that one of its rules
-    opens for itself.
+    outer: where the call is made. What the call around chooses does not reach a graph that one of
+    its rules opens for itself.
     """
     if overrides is not None:
-        return resolved(overrides, graph, inherited=False, running=running_groups(question))
-    known: Choice | None = question.choice
+        running = running_groups(outer.answering)
+        return resolved(overrides, graph, inherited=False, running=running)
+    known: Choice | None = outer.question.choice
     return known if known is not None and known.graph in graphs_around(graph) else None
 
 
-def running_groups(question: Unasked) -> list[Region]:
+def running_groups(answering: Answering) -> list[Region]:
     """Groups whose rule is running.
 
     They stay in the tree, switched off: what is derived reads them as their inside, whatever a call
     within the rule chooses.
     """
-    return [s for s in question.running if isinstance(s, Region) and s.group is not None]
+    return [s for s in answering.running if isinstance(s, Region) and s.group is not None]
 
 
 def inherited_choice(graph: Graph) -> Choice:
@@ -102,7 +103,7 @@ class _Work:
             check_reference(rule, lambda: "named in overrides= of gradients()", late=False)
         choice = self.choice
         if key is OTHERS:
-            choice.others, choice.running = rule, current().question.running
+            choice.others, choice.running = rule, current().answering.running
             return
         entry = ChosenFor(_types_of(key, choice.graph, self.lenient), [])
         choice.entries.append(entry)

@@ -25,7 +25,7 @@ from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
 from .choosing import choice_of
-from .levels import Hidden, Key, Off, level
+from .levels import Hidden, Key, Off, Step, level
 from .question import Question, asking
 from .sweep import Sweep
 
@@ -122,19 +122,18 @@ def gradients(
     for graph in around(outer.graph):
         if isinstance(graph, BodyGraph):
             graph.before_gradients(leaving=graph in crossed)
-    question = Question(outer.question, y_list, x_list, seeds, stops)
-    choice = choice_of(overrides, graphs[-1], outer.question)
-    question.choose(choice)
-    anew = isinstance(overrides, Mapping)
-    if anew:  # what is chosen by this very call has to have an effect
-        question.asked, question.opened = set(), set()
-    with asking(question):
+    choice = choice_of(overrides, graphs[-1], outer)
+    question = Question.under(choice, y_list, x_list, seeds, stops)
+    reached: dict[str, set[Step]] = {}
+    if isinstance(overrides, Mapping):  # what this very call chooses has to have an effect
+        reached = {"asked": set(), "opened": set()}
+    with asking(question, **reached):
         dxs = _flow(question, graphs)
         with Within(_ambient(graphs[0])) as context:
             pairs = zip(dxs, x_list, strict=True)
             answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
-    if anew and choice is not None and question.asked is not None:
-        choice.check_reached(question.asked, question.opened or set())
+    if reached and choice is not None:
+        choice.check_reached(**reached)
     return answer
 
 
@@ -153,11 +152,13 @@ def _flow(question: Question, graphs: Sequence[Graph]) -> list[Tensor | None]:
     captured = {p: outer for p, outer in body.captures.items() if p.type.differentiable}
     grads: dict[Tensor, Tensor | None] = {}
     if inner.ys:
-        inner.xs = [*inner.xs, *captured]
+        inner = inner._replace(xs=[*inner.xs, *captured])
         grads = dict(zip(inner.xs, _flow_within(body, inner), strict=True))
         flows = [(t, grads[p]) for p, t in captured.items() if grads[p] is not None]
-        outer.ys = [*outer.ys, *[t for t, _ in flows]]
-        outer.seeds = [*outer.seeds, *[dx for _, dx in flows]]
+        outer = outer._replace(
+            ys=[*outer.ys, *[t for t, _ in flows]],
+            seeds=[*outer.seeds, *[dx for _, dx in flows]],
+        )
     if outer.ys and outer.xs:
         graphs = nested([*outer.ys, *outer.xs, *outer.stops])
         grads.update(zip(outer.xs, _flow(outer, graphs), strict=True))
@@ -173,7 +174,7 @@ def _parted(question: Question, body: Graph) -> tuple[Question, Question]:
         xs = [x for x in question.xs if (x.graph is body) is inside]
         stops = [t for t in question.stops if (t.graph is body) is inside]
         ys, seeds = [y for y, _ in within], [dy for _, dy in within]
-        parts.append(Question(question, ys, xs, seeds, stops))
+        parts.append(question._replace(ys=ys, xs=xs, seeds=seeds, stops=stops))
     return parts[0], parts[1]
 
 
@@ -182,7 +183,8 @@ def _flow_within(graph: Graph, question: Question) -> list[Tensor | None]:
     """The answer, where all of ys and xs are of one graph; maybe structural zeros."""
     with Within(_ambient(graph)) as context:
         ys, xs, stops = question.ys, question.xs, question.stops
-        question.off = off = _off(question, [*ys, *xs, *stops], context)
+        off = _off(question, [*ys, *xs, *stops], context)
+        question = question.without(off)
         keys = [_visible(y, "of", context, off) for y in ys]
         for t in xs:
             _visible(t, "with respect to", context, off)
@@ -334,9 +336,7 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
 
     Regions that hide a tensor of the question, and whose rule is declared exact, are opened.
     """
-    choice, tree = question.choice, question.tree
-    running = frozenset(question.running)
-    off: Off = running if choice is None else choice.off | running
+    tree, off = question.tree, question.off | frozenset(context.answering.running)
     for t in tensors:
         while isinstance(hidden := level(t, vantage(t, context), off, tree), Hidden):
             region = hidden.region

@@ -1,94 +1,83 @@
-"""What a `gradients` call asks, and what is known while it is answered: one object for all readers.
+"""What a `gradients` call asks: one record for all readers, never written.
 
-A call makes one question. A part of it makes one of its own: what it asks in one graph where a body
+A call asks one question. A part of it asks one of its own: what it asks in one graph where a body
 and the graph around it are asked about, the inside of a region whose rule asks for its default, a
-call of `gradients` in a rule or in a body, a trace of a rule. It takes on what is known around it.
+call of `gradients` in a rule or in a body, a trace of a rule. What is known while a question is
+answered stands beside it in the ambient record (`Answering` in `ir/context.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..ir.context import Unasked, Within
+from ..ir.context import AnyQuestion, Within
 from ..ir.graph import current
 from ..ir.node import Tensor
-from ..ir.region_tree import MARKED
+from ..ir.region_tree import MARKED, RegionTree
 from .choices import NONE, Choice
 from .levels import Off, Step
 
 
-class Question(Unasked):
-    """The gradients of ys with respect to xs; what is known around it besides.
+class Question(NamedTuple):
+    """The gradients of ys with respect to xs.
 
     ys, xs   what is asked for
     seeds    the cotangents that ys start from; None: ones
     stops    tensors through which nothing flows
+    choice   the rules that were chosen for the call; None: none
+    tree     the tree of regions, with the groups of nodes that the call names
     off      regions and nodes whose mark does not count
     spare    constants among xs that only a default is asked for: nobody around wants their gradient
-    unsaid   those of them for which a rule that reads them does not answer
     """
 
-    __slots__ = (
-        "asked",
-        "called",
-        "choice",
-        "chooses",
-        "drawn",
-        "draws",
-        "judge",
-        "live",
-        "off",
-        "opened",
-        "running",
-        "seeds",
-        "spare",
-        "stops",
-        "tree",
-        "unsaid",
-        "xs",
-        "ys",
-    )
+    ys: Sequence[Tensor] = ()
+    xs: Sequence[Tensor] = ()
+    seeds: Sequence[Any] = ()
+    stops: Sequence[Tensor] = ()
+    choice: Choice | None = None
+    tree: RegionTree = MARKED
+    off: Off = NONE
+    spare: frozenset[Tensor] = frozenset()
 
-    def __init__(
-        self,
-        around: Unasked,
+    @classmethod
+    def under(
+        cls,
+        choice: Choice | None,
         ys: Sequence[Tensor] = (),
         xs: Sequence[Tensor] = (),
         seeds: Sequence[Any] = (),
         stops: Sequence[Tensor] = (),
-    ) -> None:
-        self.ys, self.xs, self.seeds, self.stops = ys, xs, seeds, stops
-        self.off: Off = NONE
-        self.spare: frozenset[Tensor] = frozenset()
-        self.unsaid: set[Tensor] = set()
-        self.choice: Choice | None = around.choice
-        self.chooses, self.tree, self.running = around.chooses, around.tree, around.running
-        self.asked, self.opened, self.judge = around.asked, around.opened, around.judge
-        self.live = None
-        self.called = {} if around.called is None else around.called
-        self.drawn = {} if around.drawn is None else around.drawn
-        self.draws = around.draws
+    ) -> Question:
+        """A question where these choices count, whatever is chosen around."""
+        if choice is None:
+            return cls(ys, xs, seeds, stops)
+        return cls(ys, xs, seeds, stops, choice, choice.tree, choice.off)
 
-    def choose(self, choice: Choice | None) -> None:
-        """Have these choices count instead of those around."""
-        self.choice, self.chooses = choice, bool(choice)
-        self.tree = MARKED if choice is None else choice.tree
-        self.off = NONE if choice is None else choice.off
+    def without(self, off: Off) -> Question:
+        """The same, where these marks do not count."""
+        ys, xs, seeds, stops, choice, tree, _, spare = self
+        return Question(ys, xs, seeds, stops, choice, tree, off, spare)
 
     def rule_of(self, step: Step, mark: Any) -> Any:
         """The reference of the rule that answers for a step; None: a node's own gradient."""
         if step in self.off:
             return None
-        return self.choice.get(step, mark) if self.chooses else mark  # type: ignore[union-attr]
+        return self.choice.get(step, mark) if self.choice else mark
 
     def decides(self, step: Step) -> bool:
         """Whether the call chooses for a step, or its mark does not count."""
         return step in self.off or (self.choice is not None and step in self.choice)
 
 
-def asking(question: Question) -> Within:
-    """Where a question is asked; so are those in it that choose nothing anew."""
+def asking(question: AnyQuestion, **changes: Any) -> Within:
+    """Where a question is asked; so are those in it that choose nothing anew.
+
+    changes  what the answering knows that is other than around it
+    """
     context = current().copy()
     context.question = question
+    context.answering = context.answering.within()
+    if changes:
+        context.answering = context.answering._replace(**changes)
     return Within(context)

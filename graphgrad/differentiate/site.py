@@ -48,6 +48,7 @@ class Answers(Protocol):
 
     question: Question
     plan: SweepPlan
+    unsaid: set[Tensor]
 
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these cotangents of its outputs."""
@@ -141,16 +142,16 @@ class Site:
         >>> gg.evaluate(gg.gradients(half(gg.square)(x), x))
         array(2.)
         """
-        question = CONTEXT.get().question
-        if self._target not in question.running:
+        answering = CONTEXT.get().answering
+        if self._target not in answering.running:
             raise GradientError(f"site.default of {self} is there only while its rule runs")
         if len(dys) != len(self.outputs):
             raise GradientError(
                 f"site.default of {self} takes {len(self.outputs)} gradients, one per output, "
                 f"got {len(dys)}"
             )
-        if question.opened is not None:
-            question.opened.add(self._target)
+        if answering.opened is not None:
+            answering.opened.add(self._target)
         given = [self._checked_dy(dy, y) for dy, y in zip(dys, self.outputs, strict=True)]
         if self.marked is not None and self.reference is not self.marked:
             dxs: Sequence[Tensor | None] = self._marked_default(given)
@@ -187,7 +188,7 @@ class Site:
         >>> len(set(gg.evaluate(gg.gradients(rows, x)).tolist()))
         3
         """
-        if self._target not in CONTEXT.get().question.running:
+        if self._target not in CONTEXT.get().answering.running:
             raise GradientError(f"site.random_key of {self} is there only while its rule runs")
         if self._key is None:
             graph, region = self.place
@@ -279,10 +280,9 @@ class RegionSite(Site):
 
     def is_spare(self, x: Tensor) -> bool:
         """Whether it is a constant whose gradient nobody wants but a default; then it has none."""
-        question = self._sweep.question
-        if x not in question.spare:
+        if x not in self._sweep.question.spare:
             return False
-        question.unsaid.add(x)
+        self._sweep.unsaid.add(x)
         return True
 
     def wants(self, x: Tensor) -> bool:
@@ -290,7 +290,7 @@ class RegionSite(Site):
         return not self._sweep.plan.live or self.reads_live(x)
 
     def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
-        off = self._sweep.question.off | frozenset(CONTEXT.get().question.running)
+        off = self._sweep.question.off | frozenset(CONTEXT.get().answering.running)
         dxs = self._sweep.inside(self, dys, off)
         seen: set[Tensor] = set()
         for i, x in enumerate(self.inputs):  # the same tensor twice: all of it to the first

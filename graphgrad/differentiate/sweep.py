@@ -36,24 +36,28 @@ class Sweep:
 
     context  the ambient record; its origin is written once a step
     grads    key -> its gradient so far: a tensor, or a list of what is to be added up
+    chooses  whether rules were chosen for the call
+    unsaid   spare constants for which a rule that reads them does not answer
     """
 
-    __slots__ = ("context", "grads", "plan", "question")
+    __slots__ = ("chooses", "context", "grads", "plan", "question", "unsaid")
 
     def __init__(self, question: Question, keys: Sequence[Key] = ()) -> None:
         self.question = question
         self.plan = SweepPlan(question, keys)
         self.context = CONTEXT.get()
         self.grads: dict[Key, Any] = {}
+        self.chooses = bool(question.choice)
+        self.unsaid: set[Tensor] = set()
 
     def run(self, seeds: Sequence[tuple[Key, Tensor]]) -> list[Tensor | None]:
         """The gradient of each x: None where nothing flows, maybe a structural zero."""
         context, question, plan = self.context, self.question, self.plan
         for key, dy in seeds:
             self._add(key, dy)
-        question.live = _wanted(plan.live, question.tree)
-        outer = context.origin, context.question
+        outer = context.origin, context.question, context.answering
         context.question = question
+        context.answering = context.answering.within(_wanted(plan.live, question.tree))
         try:
             for step in reversed(plan.steps):
                 if isinstance(step, Node):
@@ -62,7 +66,7 @@ class Sweep:
                     self._pull_region(step)
             totals = {x: self._total(x) for x in question.xs}
         finally:
-            context.origin, context.question = outer
+            context.origin, context.question, context.answering = outer
         return [totals[x] for x in question.xs]
 
     # --- accumulation ------------------------------------------------------------------------
@@ -99,10 +103,11 @@ class Sweep:
     # --- steps ---------------------------------------------------------------------------------
 
     def _pull_node(self, node: Node) -> None:
-        self.context.origin = node
-        plan, question = self.plan, self.question
-        if question.asked is not None:
-            question.asked.add(node)
+        context, plan = self.context, self.plan
+        context.origin = node
+        asked = context.answering.asked
+        if asked is not None:
+            asked.add(node)
         outputs = node.outputs
         if len(outputs) == 1:
             dy = self._sum(outputs[0])
@@ -114,10 +119,10 @@ class Sweep:
             if all(d is None for d in dys):
                 return
         if type(node.origin) is RuleCall:
-            refuse_rule_derivative(node.origin, question.running)
+            refuse_rule_derivative(node.origin, context.answering.running)
         stamp = node.stamp
-        if stamp is not None or question.chooses:
-            rule = question.rule_of(node, stamp)
+        if stamp is not None or self.chooses:
+            rule = self.question.rule_of(node, stamp)
             if rule is not None:
                 self._pull_site(NodeSite(node, rule, self), dys)
                 return
@@ -150,16 +155,16 @@ class Sweep:
         return key
 
     def _pull_region(self, region: Region) -> None:
-        question = self.question
         boundary = settled_boundary(region)
         dys: list[Tensor | None] = []
         for t in boundary.outputs:
             self.context.origin = t.node
             dys.append(None if t in self.plan.stop else self._sum((t, region)))
         if [d for d in dys if d is not None]:
-            if question.asked is not None:
-                question.asked.add(region)
-            rule = question.rule_of(region, region.rule)
+            asked = self.context.answering.asked
+            if asked is not None:
+                asked.add(region)
+            rule = self.question.rule_of(region, region.rule)
             self._pull_site(RegionSite(region, rule, self, boundary), dys)
 
     def _pull_site(self, site: Site, dys: list[Tensor | None]) -> None:
@@ -174,13 +179,13 @@ class Sweep:
 
     def ask(self, site: Site, dys: list[Tensor | None]) -> list[Gradient]:
         """What the site's rule gives for these gradients of its outputs."""
-        question = CONTEXT.get().question
-        if question.judge is not None:
-            judged: list[Gradient] = question.judge.answer(site, dys)
+        answering = CONTEXT.get().answering
+        if answering.judge is not None:
+            judged: list[Gradient] = answering.judge.answer(site, dys)
             return judged
         gradients = call_rule(site, site.reference, dys)
-        if question.called is not None:
-            check_additive(question.called, site, dys, gradients)
+        if answering.called is not None:
+            check_additive(answering.called, site, dys, gradients)
         return gradients
 
     def inside(self, site: RegionSite, dys: Sequence[Tensor | None], off: Off) -> list[Any]:
@@ -189,12 +194,13 @@ class Sweep:
         if not xs:
             return []
         pairs = [(y, dy) for y, dy in zip(site.outputs, dys, strict=True) if dy is not None]
-        question = Question(CONTEXT.get().question, xs=xs, stops=xs)
-        question.off, question.spare = off, self._spare(site)
-        keys = [key_of(y, site.region, off, question.tree) for y, _ in pairs]
-        seeds = [(key, dy) for key, (_, dy) in zip(keys, pairs, strict=True)]
-        dxs = Sweep(question, keys).run(seeds)
-        return [NO_GRAD if x in question.unsaid else dx for x, dx in zip(xs, dxs, strict=True)]
+        around = CONTEXT.get().question
+        choice, tree = around.choice, around.tree
+        question = Question((), xs, (), xs, choice, tree, off, self._spare(site))
+        keys = [key_of(y, site.region, off, tree) for y, _ in pairs]
+        sweep = Sweep(question, keys)
+        dxs = sweep.run([(key, dy) for key, (_, dy) in zip(keys, pairs, strict=True)])
+        return [NO_GRAD if x in sweep.unsaid else dx for x, dx in zip(xs, dxs, strict=True)]
 
     def _spare(self, site: RegionSite) -> frozenset[Tensor]:
         """The constants that a region reads whose gradient this sweep does not want."""

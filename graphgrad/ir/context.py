@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..base.collector import undisturbed
 from ..base.errors import ScopeError
@@ -17,12 +17,31 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-class Unasked:
-    """What is known where nobody asks for a gradient; else there is a differentiate.question.
+class AnyQuestion(Protocol):
+    """What is asked for (differentiate.question), as far as it counts where nodes are built."""
 
-    choice   the rules that were chosen for the call (differentiate.choices); None: none
-    chooses  whether there are such
-    tree     the tree of regions, with the groups of nodes that the call names
+    @property
+    def choice(self) -> Any:
+        """The rules that were chosen for the call (differentiate.choices); None: none."""
+
+    @property
+    def tree(self) -> RegionTree:
+        """The tree of regions, with the groups of nodes that the call names."""
+
+
+class Unasked(NamedTuple):
+    """Nobody asks for a gradient."""
+
+    choice: Any = None
+    tree: RegionTree = MARKED
+
+
+UNASKED = Unasked()
+
+
+class Answering(NamedTuple):
+    """What is known while a question is answered: never written, replaced for a part and put back.
+
     running  the sites whose rule is running: they count as unmarked meanwhile
     live     tensors that the running sweep wants a gradient for; None: all of them
     called   what rules gave so far, by site; None: a rule runs
@@ -33,10 +52,6 @@ class Unasked:
     opened   the sites whose rule asked for their default
     """
 
-    __slots__ = ()
-    choice: Any = None
-    chooses: bool = False
-    tree: RegionTree = MARKED
     running: tuple[Node | Region, ...] = ()
     live: Container[Any] | None = None
     called: dict[Any, Any] | None = None
@@ -46,8 +61,25 @@ class Unasked:
     asked: set[Node | Region] | None = None
     opened: set[Node | Region] | None = None
 
+    def within(self, live: Container[Any] | None = None) -> Answering:
+        """What a question or a sweep within this one starts with; live: what it wants."""
+        running, _, called, drawn, draws, judge, asked, opened = self
+        called = {} if called is None else called
+        drawn = {} if drawn is None else drawn
+        return Answering(running, live, called, drawn, draws, judge, asked, opened)
 
-UNASKED = Unasked()
+    def calling(self, site: Node | Region, own: bool, draws: Any, judge: Any) -> Answering:
+        """What is known while the rule of a site runs.
+
+        own  it is one of graphgrad's own, which goes on with what is asked around it
+        """
+        running, _, called, drawn, _, _, asked, opened = self
+        if not own:
+            called = drawn = None
+        return Answering((*running, site), None, called, drawn, draws, judge, asked, opened)
+
+
+IDLE = Answering()
 
 
 class NoGraph(NamedTuple):
@@ -76,10 +108,12 @@ class Context:
              open
     origin   why nodes are being built: see Node.origin. The sweep writes it once a step.
     question what is asked for here: a running gradients() call, or UNASKED
+    answering what is known while that is answered, or IDLE
     around   the record that was current when a scope made this one so
     """
 
     __slots__ = (
+        "answering",
         "around",
         "ended",
         "graph",
@@ -105,7 +139,8 @@ class Context:
         self.inner: set[Scope] | None = None
         self.ended: Scope | NoGraph | None = None
         self.origin: Node | RuleCall | None = None
-        self.question: Unasked = UNASKED
+        self.question: AnyQuestion = UNASKED
+        self.answering = IDLE
         self.around: Context | None = None
 
     def copy(self) -> Context:
@@ -114,7 +149,8 @@ class Context:
         new.graph, new.implicit, new.region = self.graph, self.implicit, self.region
         new.maps, new.stamps, new.scope = self.maps, self.stamps, self.scope
         new.left, new.inner, new.ended = self.left, self.inner, self.ended
-        new.origin, new.question, new.around = self.origin, self.question, self.around
+        new.question, new.answering = self.question, self.answering
+        new.origin, new.around = self.origin, self.around
         return new
 
     def without_maps(self) -> None:

@@ -349,7 +349,7 @@ def whole(what: str, n: Any) -> int:
 
 def wants(x: Tensor) -> bool:
     """Whether the running gradient has a use for the gradient of x. True outside gradients."""
-    live = CONTEXT.get().question.live
+    live = CONTEXT.get().answering.live
     return live is None or x in live or x.node.region is not None
 
 

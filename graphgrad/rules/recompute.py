@@ -18,7 +18,7 @@ from ..differentiate.levels import Step, built_from
 from ..differentiate.question import Question
 from ..differentiate.travel.transplant import Origin, Tensors, Transplant
 from ..ir.build import read_here
-from ..ir.context import Scope, Unasked
+from ..ir.context import AnyQuestion, Scope
 from ..ir.graph import Graph, GraphScope, current
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.residual import Residual
@@ -95,7 +95,7 @@ def _recomputed(site: Any, *dys: Tensor | None) -> Any:
 
 def _too_deep(site: Any) -> Exception:
     """The error where Python's stack ends in checkpoints inside one another."""
-    depth = [getattr(step, "rule", None) for step in current().question.running].count(CHECKPOINT)
+    depth = [getattr(step, "rule", None) for step in current().answering.running].count(CHECKPOINT)
     if depth < 2:
         return RecursionError(f"Python's stack ends while {site!r} is recomputed")
     return GraphError(
@@ -220,23 +220,22 @@ class _Choosing(Scope):
         context = current().copy()
         named = self._named(context.question)
         if named:
-            context.question = question = Question(context.question)
-            assert question.choice is not None
-            chosen = {**question.choice.overrides, **named}
-            question.choose(resolved(chosen, context.graph, inherited=True))
+            chosen = {**context.question.choice.overrides, **named}
+            choice = resolved(chosen, context.graph, inherited=True)
+            context.question = Question.under(choice)
         self._push(context)
 
     def __exit__(self, kind: object, *exc: object) -> None:
-        question = current().question
+        answering = current().answering
         self._pop(kind)
-        for steps in (question.asked, question.opened):
+        for steps in (answering.asked, answering.opened):
             if steps is not None:
                 new = self.again.twins().values()
                 steps.update([built_from(step) for step in new if step in steps])
-        if question.opened is not None:
-            question.opened.add(self.again.home)
+        if answering.opened is not None:
+            answering.opened.add(self.again.home)
 
-    def _named(self, question: Unasked) -> dict[Any, Any]:
+    def _named(self, question: AnyQuestion) -> dict[Any, Any]:
         overrides: dict[Any, Any] = {}
         twins = self.again.twins()
         choice = question.choice

@@ -7,7 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.base.errors import ScopeError
-from graphgrad.ir.context import CONTEXT, UNASKED, Context, Scope, Within
+from graphgrad.ir.context import CONTEXT, IDLE, UNASKED, Context, Scope, Within
 from graphgrad.ir.graph import current
 from graphgrad.ir.region_tree import MARKED
 
@@ -50,8 +50,9 @@ def test_a_copy_has_every_field_and_is_another(base):
 
 def test_a_record_begins_with_nothing_open(base):
     unset = [n for n in Context.__slots__ if not getattr(Context(gg.Graph()), n)]
-    assert unset == [n for n in Context.__slots__ if n not in ("graph", "question")]
+    assert unset == [n for n in Context.__slots__ if n not in ("graph", "question", "answering")]
     assert Context(gg.Graph()).question is UNASKED
+    assert Context(gg.Graph()).answering is IDLE
     assert UNASKED.tree is MARKED
     assert Context(gg.Graph(), implicit=True).implicit is True
 

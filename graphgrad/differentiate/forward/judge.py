@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.errors import GradientError
 from ...base.position import of_function
-from ...ir.context import CONTEXT, Within
+from ...ir.context import Within
 from ...ir.graph import current
 from ...ir.node import Region, Tensor
 from ...ops.base import NO_GRAD, ZERO, is_zero
 from ...regions.rules import BuiltinRule, Rule, as_rule
-from ..call import call_rule
+from ..call import Calling, call_rule
 from ..linearity import NonLinear, check_linear
-from ..question import Question, asking
+from ..question import asking
 from ..site import Gradient, NodeSite, RegionSite, Site
 from .jvp_rule import jvp_as_rule, marked_piece
 
@@ -37,19 +36,18 @@ class Judge:
         judged = watched(site, self)
         if isinstance(rule, BuiltinRule):
             return call_rule(judged, rule, dys)
+        call = Calling(rule, site, dys)
         if rule.linear is False and rule.jvp is None:
-            raise _refused(rule, site, "it is declared linear=False")
+            raise _refused(call, "it is declared linear=False")
         if isinstance(site, RegionSite) and site.region.order == "error":
             self.final.append(site.region)
-        gradients = call_rule(judged, self._piece(rule, site) if rule.jvp else rule, dys)
-        self._judge(rule, site, [dy for dy in dys if dy is not None], gradients)
+        gradients = call_rule(judged, _piece(call) if rule.jvp else rule, dys)
+        self._judge(call, [dx for _, dx in gradients if dx is not None and not is_zero(dx)])
         return gradients
 
-    def _judge(
-        self, rule: Rule, site: Site, dys: Sequence[Tensor], gradients: Sequence[Gradient]
-    ) -> None:
+    def _judge(self, call: Calling, dxs: Sequence[Tensor]) -> None:
         """GradientError unless what the rule gave is linear in dys."""
-        dxs = [dx for _, dx in gradients if dx is not None and not is_zero(dx)]
+        rule, dys = call.rule, [dy for dy in call.dys if dy is not None]
         if rule.linear or rule.jvp is not None:
             varying = dict.fromkeys(dy for dy in dys if not is_zero(dy))
             self.known.update((dx, list(varying)) for dx in dxs if dx not in varying)
@@ -57,24 +55,27 @@ class Judge:
         try:
             check_linear(dxs, dys, self.known)
         except NonLinear as error:
-            raise _refused(rule, site, str(error)) from None
-
-    def _piece(self, rule: Rule, site: Site) -> Rule:
-        """In place of a rule with its own jvp: a region from dys to dxs with that as its rule."""
-
-        def piece(_: Site, *dys: Any) -> list[Any]:
-            real = [dy is not None and not is_zero(dy) for dy in dys]
-            pins = [dy for dy, here in zip(dys, real, strict=True) if here]
-            if not pins:
-                return [ZERO if x.type.differentiable else NO_GRAD for x in site.inputs]
-            at = of_function(rule.jvp) or rule.position
-            own = Rule(jvp_as_rule(rule, site, real), f"{rule.name}.jvp", position=at)
-            return marked_piece(own, pins, site.inputs)
-
-        return Rule(piece, rule.name, position=rule.position)
+            raise _refused(call, str(error)) from None
 
 
-def _refused(rule: Rule, site: Site, why: str) -> GradientError:
+def _piece(call: Calling) -> Rule:
+    """In place of a rule with its own jvp: a region from dys to dxs with that as its rule."""
+    rule, inputs = call.rule, call.site.inputs
+
+    def piece(_: Site, *dys: Any) -> list[Any]:
+        real = [dy is not None and not is_zero(dy) for dy in dys]
+        pins = [dy for dy, here in zip(dys, real, strict=True) if here]
+        if not pins:
+            return [ZERO if x.type.differentiable else NO_GRAD for x in inputs]
+        at = of_function(rule.jvp) or rule.position
+        own = Rule(jvp_as_rule(call, real), f"{rule.name}.jvp", position=at)
+        return marked_piece(own, pins, inputs)
+
+    return Rule(piece, rule.name, position=rule.position)
+
+
+def _refused(call: Calling, why: str) -> GradientError:
+    rule, site = call.rule, call.site
     return GradientError(
         f"forward mode through {site!r} needs the transpose of its gradient rule {rule.name!r} "
         f"(defined at {rule.where}), which has to be linear in the gradients it is given: {why}.\n"
@@ -85,9 +86,7 @@ def _refused(rule: Rule, site: Site, why: str) -> GradientError:
 
 def judging(judge: Judge) -> Within:
     """Rules called in this block are judged; but none while a rule itself runs."""
-    question = Question(current().question)
-    question.judge = judge
-    return asking(question)
+    return asking(current().question, judge=judge)
 
 
 class Watched(Site):
@@ -109,16 +108,11 @@ class WatchedRegion(Watched, RegionSite):
     """A region."""
 
 
-@contextmanager
-def judged_inside(site: Site) -> Iterator[None]:
+def judged_inside(site: Site) -> Within:
     """Rules called in this block, by the rule of a site, are judged as that rule is."""
-    question: Any = CONTEXT.get().question
-    outer = question.judge
-    try:
-        question.judge = site.judge if isinstance(site, Watched) else outer
-        yield
-    finally:
-        question.judge = outer
+    here = current()
+    judge = site.judge if isinstance(site, Watched) else here.answering.judge
+    return asking(here.question, judge=judge)
 
 
 def watched(site: Site, judge: Judge) -> Site:

@@ -174,15 +174,15 @@ def _transposed(
             "forward mode is the transpose of reverse mode, whose gradients have to be linear in "
             f"what they start from, but {error}"
         ) from None
-    question = Question(current().question)
-    if overrides is None and question.choice is not None:
-        overrides = question.choice.overrides
-    by_value = _by_value(gs, us, judge, current().region)
+    outer = current()
+    if overrides is None and outer.question.choice is not None:
+        overrides = outer.question.choice.overrides
+    by_value = _by_value(gs, us, judge, outer.region)
     chosen = {**(overrides if isinstance(overrides, Mapping) else {}), **by_value}
-    question.running = (*question.running, *judge.final)
     graph = nested([*gs, *us])[-1]
-    with asking(question):
-        question.choose(resolved(chosen, graph, inherited=True, running=running_groups(question)))
+    with asking(outer.question, running=(*outer.answering.running, *judge.final)) as here:
+        groups = running_groups(here.answering)
+        here.question = Question.under(resolved(chosen, graph, inherited=True, running=groups))
         return gradients(list(gs), list(us), list(tangents))
 
 

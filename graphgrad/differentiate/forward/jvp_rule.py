@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.build import build, read_here
-from ...ir.context import CONTEXT
+from ...ir.graph import current
 from ...ir.node import Node, Region, Tensor
 from ...ir.op import Gradients, Op, Samples, Types
 from ...ir.types import TensorType
@@ -20,7 +20,8 @@ from ...ops.base import NO_GRAD, ZERO
 from ...ops.batching import Batch, Outputs
 from ...regions.opening import Pins, region_around
 from ...regions.rules import Rule
-from ..call import own_jvp
+from ..call import Calling
+from ..question import asking
 from ..site import Site
 
 PIECE = "jvp"
@@ -78,18 +79,16 @@ class Unread(Op):
         yield cls(2, 1), [rng.normal(size=(2,)), rng.normal(size=()), rng.normal(size=(3,))]
 
 
-def jvp_as_rule(rule: Rule, site: Site, real: Sequence[bool]) -> Callable[..., list[Any]]:
+def jvp_as_rule(call: Calling, real: Sequence[bool]) -> Callable[..., list[Any]]:
     """The rule of such a region: the user's jvp, from tangents of inputs to tangents of outputs."""
+    site = call.site
 
     def transpose(_: Site, *dxs: Any) -> list[Any]:
         supply = iter(dxs)
         given = [next(supply) if x.type.differentiable else None for x in site.inputs]
-        question: Any = CONTEXT.get().question
-        outer, question.running = question.running, (*question.running, site._target)
-        try:
-            entries = own_jvp(rule, site, given)
-        finally:
-            question.running = outer
+        outer = current()
+        with asking(outer.question, running=(*outer.answering.running, site._target)):
+            entries = call.tangents(given)
         return [entry for entry, here in zip(entries, real, strict=True) if here]
 
     return transpose

@@ -126,7 +126,7 @@ class StoredTrace:
 
     def _check_marks(self, site: Site, home: Graph, regions: Sequence[Region]) -> None:
         """GradientError where what it differentiated is marked, or chosen, otherwise now."""
-        asked = CONTEXT.get().question.asked
+        asked = CONTEXT.get().answering.asked
         for one in self.asked:
             step = one.step(home, regions)
             if asked is not None:

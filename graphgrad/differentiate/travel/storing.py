@@ -24,7 +24,6 @@ from ...regions.index import bodies_of, marked_regions
 from ...regions.rules import Rule, as_rule, is_registered
 from ..call import outer_reads
 from ..levels import Step
-from ..question import Question
 from .deferred import Away, Deferred, NotDeferred
 from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
 from .trace import AT_HOME, Trace, TraceGraph
@@ -245,8 +244,7 @@ class WhenBuilt(Deferred):
         dys: list[Tensor | None] = [None] * len(site.outputs)
         with BodyScope(TraceGraph(home, f"default of {site.name}")):
             context = CONTEXT.get()
-            context.question = question = Question(context.question)
-            question.asked = set()
+            context.answering = context.answering.within()._replace(asked=set())
             for i in given:
                 y = site.outputs[i]
                 dys[i] = build(Placeholder(y.shape, y.dtype), ()).outputs[0]

@@ -21,7 +21,7 @@ from ...ops.random.keys import trace_around
 from ...ops.sources import Placeholder
 from ...regions.boundary import Boundary
 from ...regions.rules import as_rule
-from ..call import answer, own_jvp, running
+from ..call import Calling
 from ..choosing import inherited_choice
 from ..forward.judge import Judge, Watched, WatchedNode, WatchedRegion
 from ..levels import Step
@@ -67,8 +67,8 @@ class TraceGraph(BodyGraph):
 
     def _at_home(self) -> Context:
         here, there = current(), Context(self.outer)
-        there.origin, there.question = here.origin, here.question
-        there.scope = "gradients/"
+        there.question, there.answering = here.question, here.answering
+        there.origin, there.scope = here.origin, "gradients/"
         return there
 
     def _once(self, t: Tensor) -> Tensor:
@@ -186,8 +186,8 @@ class Trace:
             takes, self.gives = ends(site, forward)
             self.given = [_given(t, i in zeros) for i, t in enumerate(takes)]
             self.partials = site.partials
-            with running(self.rule, site):
-                self.entries = [(t, self._entry(d)) for t, d in self._answer(site)]
+            with Calling(self.rule, site) as call:
+                self.entries = [(t, self._entry(d)) for t, d in self._answer(call)]
         self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
 
     def _question(self, home: Graph) -> Question:
@@ -195,15 +195,15 @@ class Trace:
         context = CONTEXT.get()
         context.without_maps()
         context.scope, context.origin = "", None
-        context.question = question = Question(context.question)
-        question.running, question.asked, question.draws = (), self.asked, None
-        question.choose(inherited_choice(home))
+        answering = context.answering.within()
+        context.answering = answering._replace(running=(), asked=self.asked, draws=None)
+        context.question = question = Question.under(inherited_choice(home))
         return question
 
-    def _answer(self, site: Site) -> list[tuple[Tensor, Any]]:
+    def _answer(self, call: Calling) -> list[tuple[Tensor, Any]]:
         if not self.forward:
-            return answer(self.rule, site, list(self.given))
-        return list(zip(self.gives, own_jvp(self.rule, site, self.given), strict=True))
+            return call.answer(list(self.given))
+        return list(zip(self.gives, call.tangents(self.given), strict=True))
 
     def _entry(self, d: Any) -> Any:
         if is_zero(d):

@@ -265,7 +265,7 @@ def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
 
     inside  what the rule asks for inside -> whether the choice was seen at home
     """
-    asked = CONTEXT.get().question.asked
+    asked = CONTEXT.get().answering.asked
     if asked is not None:
         asked.update(inside)
     for step, seen in inside.items():

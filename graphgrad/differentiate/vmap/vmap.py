@@ -24,7 +24,6 @@ from ...ops.per_example import PerExample
 from ...ops.shape.reshaping import moveaxis
 from ...ops.sources import Identity, Placeholder, apart
 from ..builtin import builtin
-from ..question import Question
 from ..travel.carrier import Carrier
 from ..travel.trace import TraceGraph
 from .batch import counting
@@ -164,7 +163,7 @@ def per_example_vjp(op: PerExample, node: Node, *dys: Tensor | None) -> Gradient
     scratch = TraceGraph(graph, f"gradient of one {op.op.type}")
     with BodyScope(scratch):
         context = CONTEXT.get()
-        context.question = Question(context.question)  # of one example every gradient is wanted
+        context.answering = context.answering.within()  # of one example every gradient is wanted
         singles = [_single(t, 0 if flag else None) for t, flag in zip(node.inputs, op.batched)]
         inner = build(op.op, tuple(singles))
         seeds = [None if dy is None else _single(dy, 0) for dy in dys]

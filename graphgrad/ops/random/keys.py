@@ -173,7 +173,7 @@ def _next_key(graph: Graph | None) -> Tensor:
         with GraphScope(graph, implicit=True):
             return _next_key(None)
     here = current()
-    if here.question.draws is not None:
+    if here.answering.draws is not None:
         return call_key()
     return apply(RandomKey(root_of(here.graph).seed, _next_number()))
 
@@ -213,7 +213,7 @@ def _stays(here: Context, trace: Graph) -> bool:
 
 def call_number() -> int:
     """The number of the next draw of the rule that runs."""
-    draws: Draws = current().question.draws
+    draws: Draws = current().answering.draws
     return draws.next()
 
 
