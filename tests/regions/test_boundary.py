@@ -331,6 +331,18 @@ def test_S10_an_undeclared_input_behind_a_stop_gradient_is_harmless():
     assert values(gg.gradients(y, [x, z], unconnected="zero"), {x: 1.0, z: 1.0}) == [7, 0]
 
 
+def test_S10_what_a_block_reads_after_its_boundary_was_settled_is_an_undeclared_input():
+    x, z = placeholder(()), placeholder(())
+    with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:
+        y = exp(x)
+        assert boundary_of(region).inputs == (x,)
+        later = y * z
+    boundary = boundary_of(region)
+    assert (boundary.inputs, boundary.outputs, boundary.undeclared) == ((x,), (y,), (z,))
+    assert boundary.last is later.node
+    assert value(gg.gradients(y, x)) == 7
+
+
 def test_S10_an_undeclared_output_is_harmless_off_the_path():
     x = placeholder(())
     with gg.override_gradient(lambda site, dy: 7.0 * dy) as region:
