@@ -660,7 +660,16 @@ def main() -> int:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
         os.environ.setdefault("GRAPHGRAD_CACHE", "off")
         chosen = ["-o", "addopts=", "-m", options.marks, "-p", "no:cacheprovider"]
-        chosen += ["-p", "no:terminal", "-p", "no:xdist", "-s", *options.tests]
+        chosen += [
+            "-p",
+            "no:terminal",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:faulthandler",
+            "-s",
+            *options.tests,
+        ]
         at_import = Watch(options.sources).start()
         plugin = Tests(lambda tests: hunt(tests, options), at_import)
         return int(pytest.main(chosen, plugins=[plugin]))
