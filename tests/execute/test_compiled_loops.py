@@ -80,6 +80,15 @@ def stacks(x, h, w):
     return gg.scan(lambda c, row: (gg.tanh(c @ s), c[0] * 2.0), gg.stack([h, h * 2.0]), x)
 
 
+def broadcast_stacks(x, h, w):
+    """Products of a stack with one matrix, and with a stack of one."""
+
+    def run(c, row):
+        return gg.tanh(w @ c + gg.expand_dims(w, 0) @ gg.sin(c)), row
+
+    return gg.scan(run, gg.stack([w, w * 2.0]), x)
+
+
 def powers(x, h, w):
     """A matrix that is another one in each run, on the right of a product."""
     return gg.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, gg.tanh(w @ c[1])), (0, w))[1]
@@ -225,6 +234,7 @@ LOOPS = [
     counted,
     numbers,
     stacks,
+    broadcast_stacks,
     powers,
     rows_of_a_loop,
     until,
@@ -325,6 +335,7 @@ LAYOUTS = {
     "every second": lambda x: np.repeat(x, 2, 0)[::2],
     "one for all": lambda x: np.broadcast_to(x[0], x.shape),
     "one number": lambda x: np.broadcast_to(x[0, 0, 0], x.shape),
+    "numbers": lambda x: np.broadcast_to(x[:, :1, :1], x.shape),
     "columns": lambda x: np.asfortranarray(x),
     "unaligned": lambda x: np.frombuffer(b"." + x.tobytes(), np.uint8)[1:].view(x.dtype),
 }
@@ -494,7 +505,7 @@ def row_by_row(x, h, w):
     """At most nine of the rows of w, by a number that each run leaves to the next."""
 
     def run(s, row):
-        most = gg.stop_gradient(gg.minimum(gg.abs(row[0, 0]) * 2.0, 5.0))
+        most = gg.stop_gradient(gg.clip(row[0, 0] * 2.0, 0.0, 5.0))
 
         return gg.while_loop(
             lambda c: gg.cast(c[0], "float64") < most,
@@ -507,7 +518,7 @@ def row_by_row(x, h, w):
 
 
 def test_rows_without_a_run_are_those_of_the_last_one(by_runs, monkeypatch):
-    """Whatever lay there: what a gradient reads of them is an index in range."""
+    """Or of what the first would have taken, whatever lay there: a gradient reads indices."""
     wanted = by_runs(row_by_row, ROWS)(*ARRAYS)
     room = records.Cells._room
 
@@ -693,6 +704,23 @@ def test_release_gives_back_the_memory_of_loops():
     assert not any(loop._idle for loop in loops)
     for a, b in zip(f(*ARRAYS), wanted, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_choice_of_which_one_branch_does_not_fit_the_lengths_is_driven(calls):
+    with gg.Graph():
+        x, h = gg.placeholder((3, "n")), gg.placeholder(("n",))
+
+        def run(s, row):
+            def six():
+                return s * gg.sum(gg.reshape(row, (3, 2)))
+
+            return gg.cond(gg.sum(row) < 0, six, lambda: s + row), None
+
+        f = gg.compile([x, h], gg.scan(run, h, x)[0], backend="llvm")
+    np.testing.assert_array_equal(f(np.ones((3, 5)), np.ones(5)), [4.0] * 5)
+    assert not calls
+    np.testing.assert_array_equal(f(np.ones((3, 6)), np.ones(6)), [4.0] * 6)
+    assert calls
 
 
 def test_a_body_that_is_not_compiled_is_driven(calls):

@@ -206,11 +206,10 @@ class Records:
                 self.copy(plain(target, value.type), value)
 
     def _fix(self, plan: Plan) -> None:
-        types = {slot: type for slot, _, type in plan.places}
         for slot, array in zip(range(-plan.fixed, 0), fixed_arrays(plan), strict=True):
             if array is None:
                 continue
-            type = types.get(slot) or tensor_type(array.shape, array.dtype)
+            type = tensor_type(array.shape, array.dtype)
             self.values[slot] = Located(self.cells.of(array), 0, array.strides, type)
 
     def _step(self, at: int, step: Step) -> None:
