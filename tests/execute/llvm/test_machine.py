@@ -63,9 +63,10 @@ def written_over(x, h, w):
 
 def within(x, h, w):
     def run(h, row):
-        return gg.fori_loop(0, 3, lambda i, c: gg.tanh(c @ w), h), None
+        made = gg.exp(row)
+        return gg.fori_loop(0, 3, lambda i, c: gg.tanh(c @ w), h), made
 
-    return gg.scan(run, h, x)[0]
+    return gg.scan(run, h, x)
 
 
 @pytest.mark.parametrize("loop", [ema, steps, written_over, within], ids=lambda f: f.__name__)
@@ -120,7 +121,7 @@ def test_a_loop_with_loops_in_it_takes_what_is_planned_and_some_slack(monkeypatc
     """Beside what it packs and the rows it keeps; else it is driven."""
     _, (_, loop) = compiled(until, (X, H, W))
     (waiting,) = loop._idle
-    slack = waiting.size - waiting.cells.packed - waiting.cells.kept - loop._planned
+    slack = waiting.size - driven.ROOM * H.nbytes - loop._planned
     monkeypatch.setattr(driven, "SLACK", slack)
     f, _ = compiled(until, (X, H, W))
     assert "from Python" not in f.explain()
@@ -153,6 +154,13 @@ def test_loops_in_a_loop_take_so_many_bytes_at_most(monkeypatch):
     monkeypatch.setattr(driven, "LARGE", max(sizes) - 1)
     f, _ = compiled(within, (X, H, W))
     assert driven.BIG in f.explain()
+    assert f.explain().count("runs as one compiled function") == 1  # the inner one by itself
+
+
+def test_what_a_compiled_loop_takes_beyond_the_plan_counts_for_the_peak():
+    f, (loop,) = compiled(steps, (X, H, W))
+    (plan,) = f.plans
+    assert plan.peak - plan.planned == loop.own() > 0
 
 
 def test_a_carry_of_which_runs_are_kept_needs_no_second_place():

@@ -183,8 +183,9 @@ class Records:
         self._bodies: dict[Op, list[Plan]] = {}
         for _, body in plan.bodies:
             self._bodies.setdefault(body.op, []).extend(body.plans)
-        if not all(nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)):
-            raise Unfit("takes or makes arrays without elements")
+        sizes = [nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)]
+        if not all(sizes):
+            raise Unfit(UNKNOWN if None in sizes else "takes or makes arrays without elements")
         self.words: list[int] = []
         self.before: list[int] = []
         self._same = frozenset(same)
@@ -438,7 +439,7 @@ def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], 
     cells: dict[tuple[int, int], int] = {}
     arity = len(plan.program.inputs)
     for result, cell in zip(plan.results, wanted, strict=True):
-        if cell is None or result.copied or not arity <= result.slot:
+        if cell is None or result.slot < arity:
             continue
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
