@@ -712,20 +712,22 @@ def test_release_gives_back_the_memory_of_loops():
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_choice_of_which_one_branch_does_not_fit_the_lengths_is_driven(calls):
+def six(row):
+    return gg.sum(gg.reshape(row, (3, 2)))
+
+
+@pytest.mark.parametrize("total", [six, lambda row: gg.fori_loop(0, 1, lambda i, c: six(row), 0.0)])
+def test_a_choice_of_which_one_branch_does_not_fit_the_lengths_is_driven(total, calls):
     with gg.Graph():
         x, h = gg.placeholder((3, "n")), gg.placeholder(("n",))
 
         def run(s, row):
-            def six():
-                return s * gg.sum(gg.reshape(row, (3, 2)))
-
-            return gg.cond(gg.sum(row) < 0, six, lambda: s + row), None
+            return s + gg.cond(gg.sum(row) < 0, lambda: total(row), lambda: row[0]), None
 
         f = gg.compile([x, h], gg.scan(run, h, x)[0], backend="llvm")
     np.testing.assert_array_equal(f(np.ones((3, 5)), np.ones(5)), [4.0] * 5)
     assert not calls
-    np.testing.assert_array_equal(f(np.ones((3, 6)), np.ones(6)), [4.0] * 6)
+    np.testing.assert_array_equal(f(-np.ones((3, 6)), np.ones(6)), [-17.0] * 6)
     assert calls
 
 

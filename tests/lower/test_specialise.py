@@ -7,6 +7,7 @@ import graphgrad as gg
 from graphgrad.ir.program import Program, derive
 from graphgrad.ir.types import tensor_type
 from graphgrad.ir.verify import verify_program
+from graphgrad.lower.narrow import narrow
 from graphgrad.lower.specialise import specialise
 
 
@@ -142,6 +143,15 @@ def test_a_node_that_stands_for_none_of_the_graph_of_its_inputs_is_ringed_itself
             [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)],
         )
     assert error.value.failed is derived
+
+
+def test_a_node_of_a_program_that_no_graph_has_is_ringed_itself():
+    with gg.Graph():
+        x, y = gg.placeholder((None,)), gg.placeholder((None,))
+        program = narrow(Program([x, y], [x + y]))
+    with pytest.raises(gg.ShapeError) as error:
+        specialise(program, [tensor_type((n,), "float32") for n in (2, 3)])
+    assert error.value.failed is program.nodes[-1]
 
 
 @pytest.mark.parametrize("optimize", [False, True])

@@ -69,7 +69,15 @@ def within(x, h, w):
     return gg.scan(run, h, x)
 
 
-@pytest.mark.parametrize("loop", [ema, steps, written_over, within], ids=lambda f: f.__name__)
+def chosen(x, h, w):
+    def run(h, row):
+        made = gg.exp(row)
+        return gg.cond(gg.sum(row) > 0, lambda: h * 0.5, lambda: h + row), made
+
+    return gg.scan(run, h, x)
+
+
+@pytest.mark.parametrize("loop", [ema, steps, written_over, within, chosen])
 def test_what_runs_leave_is_written_where_it_goes(loop, noted):
     compiled(loop, (X, H, W))
     assert {GroupRecord, ProductRecord} & {*map(type, noted)}

@@ -437,9 +437,8 @@ def _memory(address: int, size: int) -> Any:
 def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], int]:
     """(step, slot) of a new array that an output is written to -> the output's cell."""
     cells: dict[tuple[int, int], int] = {}
-    arity = len(plan.program.inputs)
     for result, cell in zip(plan.results, wanted, strict=True):
-        if cell is None or result.slot < arity:
+        if cell is None:
             continue
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
