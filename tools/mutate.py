@@ -12,6 +12,8 @@ Nothing is written to the checkout. The tests are collected once, by one process
 each test once to see which lines it executes and how long it takes. A mutant is a fork of that
 process in which one function has other code; it runs the tests that execute the mutated line,
 fastest first, until one fails or the budget is spent. A test that hangs kills its mutant.
+Caches of functions of the sources are emptied before each test that is watched, and for each
+mutant. Compiled code is not kept on disk, unless GRAPHGRAD_CACHE names a folder.
 
 A survivor is a missing test, or no change of behaviour at all: read each.
 """
@@ -35,6 +37,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from multiprocessing.connection import Connection, wait
@@ -55,6 +58,7 @@ TESTS += ["tests/laws/test_vmap.py", "tests/onnx_models/test_load.py", "tests/op
 TESTS += ["tests/laws/test_backends.py", "tests/commands/test_files.py"]
 TESTS += ["tests/execute/test_compiled_loops.py"]
 TESTS += ["tests/inspect/test_summary.py", "tests/test_compile.py"]
+CACHED = type(cache(len))
 MEMORY = 4 << 30  # bytes that a mutant may take beyond what is there
 
 # --- what is changed -----------------------------------------------------------------------------
@@ -353,6 +357,14 @@ def install(mutant: Mutant) -> None:
         raise LookupError(f"no function runs {mutant}")
 
 
+def caches_of(sources: Iterable[str]) -> list[Any]:
+    """The caches of what the modules of these files define."""
+    files = {str(p.absolute()) for p in files_of(sources)}
+    gc.unfreeze()
+    cached: list[Any] = [f for f in gc.get_objects() if type(f) is CACHED]
+    return [f for f in cached if getattr(sys.modules.get(f.__module__), "__file__", "") in files]
+
+
 def _codes(code: CodeType) -> Iterator[CodeType]:
     stack = [code]
     while stack:
@@ -445,9 +457,12 @@ class Tests:
 
 
 def seen_by(tests: Tests, names: Sequence[str], sources: Sequence[str]) -> dict[str, Seen]:
-    """What each of these tests executes."""
+    """What each of these tests executes, with nothing in the caches of those before it."""
     found = {}
+    caches = caches_of(sources)
     for name, following in pairwise((*names, "")):
+        for cached in caches:
+            cached.cache_clear()
         watch = Watch(sources).start()
         began = time.perf_counter()
         passed = tests.pass_(name, following)
@@ -516,12 +531,14 @@ def _answer(call: Callable[[], Any], end: Connection) -> None:
         os._exit(0)
 
 
-def killer_of(tests: Tests, mutant: Mutant, names: Sequence[str]) -> str:
+def killer_of(tests: Tests, mutant: Mutant, names: Sequence[str], sources: Sequence[str]) -> str:
     """The first test that fails with a mutant; "" where none does."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     install(mutant)
+    for cached in caches_of(sources):
+        cached.cache_clear()
     for name, following in pairwise((*names, "")):
         if not tests.pass_(name, following):
             return name
@@ -564,7 +581,7 @@ def tried(
         while waiting and len(running) < options.jobs:
             mutant = waiting.pop()
             names = near(mutant, seen, options.budget)
-            run = Run(lambda m=mutant, n=names: killer_of(tests, m, n))
+            run = Run(lambda m=mutant, n=names: killer_of(tests, m, n, options.sources))
             limit = options.patience + 5 * sum(seen[name].seconds for name in names)
             running[run.end] = run, time.monotonic() + limit, mutant, names
         ready = wait(list(running), timeout=1.0)
@@ -641,8 +658,18 @@ def main() -> int:
     sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
+        os.environ.setdefault("GRAPHGRAD_CACHE", "off")
         chosen = ["-o", "addopts=", "-m", options.marks, "-p", "no:cacheprovider"]
-        chosen += ["-p", "no:terminal", "-p", "no:xdist", "-s", *options.tests]
+        chosen += [
+            "-p",
+            "no:terminal",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:faulthandler",
+            "-s",
+            *options.tests,
+        ]
         at_import = Watch(options.sources).start()
         plugin = Tests(lambda tests: hunt(tests, options), at_import)
         return int(pytest.main(chosen, plugins=[plugin]))

@@ -55,12 +55,14 @@ class _Gathering:
         fused = {n for f in fusions for n in f.nodes}
         self.units = [self._unit(f) for f in fusions]
         needed = {t for u in self.units for t in u.inputs}
-        needed.update(program.outputs)
+        needed.update(program.outputs, *[c.outputs for n in program.nodes for c in n.controls])
         for node in reversed(program.nodes):
             if node in fused or (node in free and needed.isdisjoint(node.outputs)):
                 continue
             self.units.append(_Unit([node], list(node.inputs), None))
             needed.update(node.inputs)
+        # free nodes that others read or wait for come last: they are in units of their own
+        self.unit_of = {n: i for i, u in enumerate(self.units) for n in u.nodes}
 
     def run(self) -> Program:
         """The program of the units."""
@@ -70,7 +72,7 @@ class _Gathering:
                 readers.setdefault(t, set()).add(i)
         wanted = set(self.program.outputs)
         new: dict[Tensor, Tensor] = {}
-        order: list[Node] = []
+        order: dict[int, Node] = {}
         for i in _ordered([self._last(u) for u in self.units], self._feeds()):
             unit = self.units[i]
             if len(unit.nodes) == 1 or unit.space is None:
@@ -87,9 +89,10 @@ class _Gathering:
                     if t in wanted or readers.get(t, {i}) != {i}
                 ]
                 made = _fused_node(unit, unit.space, outputs, new)
-            order.append(made)
+            made.controls = tuple(dict.fromkeys([order[w] for w in self._waits(unit)]))
+            order[i] = made
         outputs = [new.get(t, t) for t in self.program.outputs]
-        return Program(self.program.inputs, outputs, order)
+        return Program(self.program.inputs, outputs, [*order.values()])
 
     def _unit(self, fusion: Fusion) -> _Unit:
         """A fusion with the free nodes that it reads."""
@@ -105,21 +108,19 @@ class _Gathering:
         read = dict.fromkeys(t for n in nodes for t in n.inputs)
         return _Unit(nodes, [t for t in read if t not in made], fusion.space)
 
+    def _waits(self, unit: _Unit) -> list[int]:
+        """Units that run before one although it reads nothing of them."""
+        return [self.unit_of[c] for n in unit.nodes for c in n.controls]
+
     def _last(self, unit: _Unit) -> int:
         return self.place[unit.nodes[-1]]
 
     def _feeds(self) -> list[set[int]]:
         """For each unit, the units that wait for it."""
-        unit_of = {
-            n: i
-            for i, u in enumerate(self.units)
-            for n in u.nodes
-            if len(u.nodes) == 1 or n not in self.free
-        }
         feeds: list[set[int]] = [set() for _ in self.units]
         for i, unit in enumerate(self.units):
-            sources = {unit_of[t.node] for t in unit.inputs if t not in self.given}
-            sources.update(unit_of[c] for n in unit.nodes for c in n.controls)
+            sources = {self.unit_of[t.node] for t in unit.inputs if t not in self.given}
+            sources.update(self._waits(unit))
             for source in sources - {i}:
                 feeds[source].add(i)
         return feeds

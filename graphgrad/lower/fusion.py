@@ -288,14 +288,12 @@ class _Hoisting:
     def _reads(self, group: list[Node]) -> tuple[set[Node], set[Node]]:
         """What a group could read in the loops of earlier groups, and what else is computed."""
         joined, others = set[Node](), set[Node]()
-        stage = self.stages[group[0]]
         for node in group:
             for t in node.inputs:
                 maker = self.seating.sources[t].maker
                 if maker is None or self.of.get(maker) is group or _is_constant(maker):
                     continue
-                earlier = maker in self.of and self.stages[maker] > stage
-                makers = joined if earlier and self.seating.joins(t, node) else others
+                makers = joined if self.seating.joins(t, node) else others
                 makers.add(maker)
         return joined, others
 
@@ -357,7 +355,7 @@ def _apart(seating: _Seating, part: list[Node]) -> tuple[list[Node], list[Node]]
     for node in part:
         for t in node.inputs:
             maker = seating.sources[t].maker
-            if maker is not None and maker in inside:
+            if maker in inside:
                 together.unite(maker, node)
     axes = {n: len(seating.loops[n].shape) for n in part}
     most = max(axes.values())

@@ -80,6 +80,15 @@ def stacks(x, h, w):
     return gg.scan(lambda c, row: (gg.tanh(c @ s), c[0] * 2.0), gg.stack([h, h * 2.0]), x)
 
 
+def broadcast_stacks(x, h, w):
+    """Products of a stack with one matrix, and with a stack of one."""
+
+    def run(c, row):
+        return gg.tanh(w @ c + c[:1] @ gg.sin(c)), row
+
+    return gg.scan(run, gg.stack([w, w * 2.0]), x)
+
+
 def powers(x, h, w):
     """A matrix that is another one in each run, on the right of a product."""
     return gg.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, gg.tanh(w @ c[1])), (0, w))[1]
@@ -225,6 +234,7 @@ LOOPS = [
     counted,
     numbers,
     stacks,
+    broadcast_stacks,
     powers,
     rows_of_a_loop,
     until,
@@ -325,6 +335,7 @@ LAYOUTS = {
     "every second": lambda x: np.repeat(x, 2, 0)[::2],
     "one for all": lambda x: np.broadcast_to(x[0], x.shape),
     "one number": lambda x: np.broadcast_to(x[0, 0, 0], x.shape),
+    "numbers": lambda x: np.broadcast_to(x[:, :1, :1], x.shape),
     "columns": lambda x: np.asfortranarray(x),
     "unaligned": lambda x: np.frombuffer(b"." + x.tobytes(), np.uint8)[1:].view(x.dtype),
 }
@@ -494,7 +505,7 @@ def row_by_row(x, h, w):
     """At most nine of the rows of w, by a number that each run leaves to the next."""
 
     def run(s, row):
-        most = gg.stop_gradient(gg.minimum(gg.abs(row[0, 0]) * 2.0, 5.0))
+        most = gg.stop_gradient(gg.clip(row[0, 0] * 2.0, 0.0, 5.0))
 
         return gg.while_loop(
             lambda c: gg.cast(c[0], "float64") < most,
@@ -507,7 +518,7 @@ def row_by_row(x, h, w):
 
 
 def test_rows_without_a_run_are_those_of_the_last_one(by_runs, monkeypatch):
-    """Whatever lay there: what a gradient reads of them is an index in range."""
+    """Or of what the first would have taken, whatever lay there: a gradient reads indices."""
     wanted = by_runs(row_by_row, ROWS)(*ARRAYS)
     room = records.Cells._room
 
@@ -635,6 +646,11 @@ def without_elements():
     return [x, h], gg.scan(lambda s, row: (s + row, row[:0]), h, x)
 
 
+def of_unknown_length():
+    x, h = gg.placeholder((4, 3)), gg.placeholder((3,))
+    return [x, h], gg.scan(lambda s, row: (s + row, gg.nonzero(row)[0]), h, x)
+
+
 @pytest.mark.parametrize(
     ("program", "why"),
     [
@@ -653,6 +669,7 @@ def without_elements():
         (lambda: one_step(long_products, (1 << 17, 2)), "it takes so much memory in a run"),
         (lambda: one_step(one_after_the_other, (10_000,)), "it takes [0-9,]+ bytes as a whole"),
         (without_elements, "it takes or makes arrays without elements"),
+        (of_unknown_length, "it has lengths that only a run knows"),
     ],
 )
 def test_explain_says_which_step_keeps_a_loop_from_being_one_function(program, why):
@@ -695,6 +712,25 @@ def test_release_gives_back_the_memory_of_loops():
         np.testing.assert_array_equal(a, b)
 
 
+def six(row):
+    return gg.sum(gg.reshape(row, (3, 2)))
+
+
+@pytest.mark.parametrize("total", [six, lambda row: gg.fori_loop(0, 1, lambda i, c: six(row), 0.0)])
+def test_a_choice_of_which_one_branch_does_not_fit_the_lengths_is_driven(total, calls):
+    with gg.Graph():
+        x, h = gg.placeholder((3, "n")), gg.placeholder(("n",))
+
+        def run(s, row):
+            return s + gg.cond(gg.sum(row) < 0, lambda: total(row), lambda: row[0]), None
+
+        f = gg.compile([x, h], gg.scan(run, h, x)[0], backend="llvm")
+    np.testing.assert_array_equal(f(np.ones((3, 5)), np.ones(5)), [4.0] * 5)
+    assert not calls
+    np.testing.assert_array_equal(f(-np.ones((3, 6)), np.ones(6)), [-17.0] * 6)
+    assert calls
+
+
 def test_a_body_that_is_not_compiled_is_driven(calls):
     with gg.Graph():
         x = gg.placeholder((4, 3))
@@ -706,15 +742,18 @@ def test_a_body_that_is_not_compiled_is_driven(calls):
     assert not calls
 
 
-def test_what_each_run_reads_needs_memory_for_a_copy_where_it_is_turned():
+@pytest.mark.parametrize(("backend", "copied"), [("llvm", 50 * 50 * 8), ("numpy", 0)])
+def test_what_each_run_reads_needs_memory_for_a_copy_where_it_is_turned(backend, copied):
+    """But not in a loop that is driven from Python."""
     peaks = []
     for turned in (gg.identity, gg.transpose):
         with gg.Graph():
             x, h, w = (gg.placeholder(shape) for shape in [(7, 50), (50,), (50, 50)])
             read = turned(w)
             y = gg.scan(lambda h, row, w=read: (gg.sum(w * h, 0) + row, None), h, x)[0]
-        peaks.append(llvm_backend.LlvmBackend().plan(gg.Program([x, h, w], [y])).planned)
-    assert peaks[1] - peaks[0] == 50 * 50 * 8
+            f = gg.compile([x, h, w], y, backend=backend)
+        peaks.append(f.plans[0].planned)
+    assert peaks[1] - peaks[0] == copied
 
 
 def test_a_loop_over_as_many_rows_as_a_run_finds(calls):

@@ -173,6 +173,16 @@ def test_what_waits_for_a_node_of_a_group_runs_after_the_group():
         plain = Program([x], [gg.sin(a), product])
     fused = fuse(plain, _elementwise, _sums)
     assert [n.type for n in fused.nodes] == ["Fused", "MatMul"]
+    verify_program(fused)
+
+
+def test_a_node_of_several_outputs_is_in_no_group():
+    with gg.Graph():
+        x = gg.placeholder((6,))
+        a, b = gg.split(x, 2)
+        plain = Program([x], [gg.sin(gg.exp(a)), b])
+    fused = fuse(plain, lambda node: True, _sums)
+    assert _groups(fused) == [["Exp", "Sin"]]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -37,8 +37,11 @@ def _loop_of(node):
 
 
 def _fused(inputs, outputs):
-    plain, _ = optimise(Program(inputs, outputs))
-    fused = fuse_loops(plain, _loop_of, lambda n: n.type in FREE)
+    return _groups(optimise(Program(inputs, outputs))[0])
+
+
+def _groups(plain, **options):
+    fused = fuse_loops(plain, _loop_of, lambda n: n.type in FREE, **options)
     verify_program(fused)
     same_values(plain, fused)
     return [
@@ -94,6 +97,14 @@ def test_rows_of_another_kind_are_a_loop_of_their_own():
     ]
 
 
+def test_what_may_end_over_any_rows_ends_beside_those_of_another_kind():
+    with gg.Graph():
+        x = gg.placeholder((4, 5, 6))
+        y = gg.exp(x)
+        (group,) = _fused([x], [y / gg.sum(y, 1, True) - gg.sum(y * y, 1, True), gg.max(y, 2)])
+    assert "ReduceMax" in group
+
+
 def test_numbers_of_rows_are_computed_among_the_rows():
     with gg.Graph():
         x = gg.placeholder((4, 5))
@@ -121,6 +132,14 @@ def test_what_leaves_little_is_computed_with_what_it_reads():
     assert groups == [["Tanh", "Multiply", "ReduceSum"]] or groups == [
         ["Tanh", "Square", "ReduceSum"]
     ]
+
+
+def test_a_view_reads_nothing_by_itself():
+    with gg.Graph():
+        x, w = gg.placeholder((4, 4)), gg.placeholder((4, 4))
+        y = gg.tanh(x @ w)
+        groups = _fused([x, w], [gg.sum(gg.expand_dims(gg.sin(y), 0)), y @ w])
+    assert groups == [["Tanh", "Sin", "ReduceSum"]]
 
 
 def test_a_gradient_is_computed_where_the_values_are_that_it_reads():
@@ -193,6 +212,16 @@ def test_what_waits_for_another_node_is_not_computed_before_it():
     assert not any({"Exp", "Multiply"} <= set(g) for g in groups)
 
 
+def test_a_node_may_wait_for_a_view_of_which_a_later_loop_has_a_copy():
+    with gg.Graph():
+        x = gg.placeholder((4, 4))
+        view = gg.expand_dims(gg.exp(x), 0)
+        product = x @ x
+        product.node.controls = (view.node,)
+        plain = Program([x], [gg.sin(view), product, gg.cos(view) * product])
+    assert _groups(plain) == [["Sin", "Cos", "Multiply"]]
+
+
 def test_a_chain_is_one_loop_beside_rows_too():
     """Rows elsewhere do not make a row of what has one number an element."""
     with gg.Graph():
@@ -206,3 +235,65 @@ def test_readers_of_other_pieces_of_one_tensor_are_loops_of_their_own():
         x = gg.placeholder((2, 3))
         groups = _fused([x], [gg.sqrt(gg.exp(x[:1])), gg.cos(gg.sin(x[1:]))])
     assert sorted(groups) == [["Exp", "Sqrt"], ["Sin", "Cos"]]
+
+
+def test_a_view_that_was_not_in_order_is_looked_through_no_more():
+    """Although it is of one number for each row again, as a loop would have it."""
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        e = gg.exp(x)
+        wide = gg.broadcast_to(gg.max(e, 1, True), (4, 5))
+        y = e / gg.expand_dims(wide[:, 0], 1)
+        plain = Program([x], [y, e])
+    assert _groups(plain) == [["Exp", "ReduceMax"], ["Divide"]]
+
+
+def test_what_is_given_is_no_view_of_what_it_was_made_from():
+    """A node of the program may make it too."""
+    with gg.Graph():
+        x = gg.placeholder((2, 3))
+        y = gg.reshape(gg.exp(x), (2, 1, 3))
+        z = gg.sin(y)
+        plain = Program([x, y], [y.node.inputs[0], z], [y.node.inputs[0].node, y.node, z.node])
+    assert _groups(plain) == []
+
+
+def _rows(x):
+    """Numbers of rows, by hand: nothing is simplified."""
+    return gg.sum(gg.exp(x), 1)
+
+
+def test_parts_of_a_long_group_keep_rows_with_the_elements_that_read_them():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        plain = Program([x], [x / gg.expand_dims(gg.sqrt(_rows(x)), 1)])
+    whole = ["Exp", "ReduceSum", "Sqrt", "Divide"]
+    assert _groups(plain) == [whole]
+    assert _groups(plain, parts=(36, 33)) == [whole]
+    assert _groups(plain, parts=(35, 33)) == [["ReduceSum", "Sqrt", "Divide"]]
+    assert _groups(plain, parts=(35, 34)) == [["Exp", "ReduceSum"], ["Sqrt", "Divide"]]
+
+
+def test_rows_that_another_part_has_make_no_row_of_this_one():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        plain = Program([x], [x / gg.expand_dims(gg.sqrt(_rows(x)), 1)])
+    parted = fuse_loops(plain, _loop_of, lambda n: n.type in FREE, parts=(35, 34))
+    spaces = [n.op.space for n in parted.nodes if type(n.op) is Fused]
+    assert spaces == [((4, 5), ()), ((4, 5), ())]
+
+
+def test_a_loop_has_its_row_whatever_comes_after_what_reads_that_again():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        plain = Program([x], [x / gg.expand_dims(gg.sqrt(_rows(x)), 1), gg.sin(x)])
+    (whole,) = fuse_loops(plain, _loop_of, lambda n: n.type in FREE).nodes
+    assert whole.op.space == ((4, 5), (1,))
+
+
+def test_what_reads_the_same_rows_of_another_part_is_no_loop_for_that():
+    with gg.Graph():
+        x = gg.placeholder((4, 5))
+        s = _rows(x)
+        plain = Program([x], [gg.sqrt(s), x / gg.expand_dims(s, 1)])
+    assert _groups(plain, parts=(35, 34)) == [["Exp", "ReduceSum"], ["Divide"]]

@@ -272,6 +272,15 @@ def test_an_output_of_a_call_that_nothing_reads_is_dropped_at_once():
     assert last.inputs == first.outputs[1:]
 
 
+def test_what_a_call_makes_of_a_value_that_is_given_is_dropped_at_once():
+    with Graph():
+        x = placeholder((4,), name="x")
+        a, b = split(x, 2)
+        outputs = [exp(a), exp(b)]
+    first, *_ = Kernelled().plan(Program([x, a], outputs)).steps
+    assert first.frees == first.outputs[:1]
+
+
 def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
     for inside, exact in ((lambda x: x, True), (lambda x: take(x, nonzero(x)[0]), False)):
         with Graph():
@@ -353,3 +362,12 @@ def test_carries_of_a_loop_lie_beside_their_places_where_it_has_these():
     (body,) = op.bodies
     plans = [plan(body.inputs, body.outputs)]
     assert of_one_run(op, plans, True) - of_one_run(op, plans, False) == 3 * 8
+
+
+def test_rows_without_elements_take_no_memory_in_a_run():
+    with Graph():
+        x, h = placeholder((4, 3), name="x"), placeholder((3,), name="h")
+        op = scan(lambda s, row: (row, row[:0]), h, x)[0].node.op
+    (body,) = op.bodies
+    inside = plan(body.inputs, body.outputs)
+    assert of_one_run(op, [inside], False) == inside.planned - inside.kept

@@ -7,6 +7,7 @@ import graphgrad as gg
 from graphgrad.ir.program import Program, derive
 from graphgrad.ir.types import tensor_type
 from graphgrad.ir.verify import verify_program
+from graphgrad.lower.narrow import narrow
 from graphgrad.lower.specialise import specialise
 
 
@@ -81,6 +82,16 @@ def test_what_stands_in_two_bodies_stays_one():
     assert then.nodes[0] is other.nodes[0]
 
 
+def test_both_bodies_of_a_loop_with_a_test_are_specialised():
+    with gg.Graph():
+        x = gg.placeholder((None,))
+        y = gg.while_loop(lambda c: gg.sum(c) < 9.0, lambda c: c + gg.exp(c), x)
+    program = specialise(Program([x], [y]), [tensor_type((3,), x.dtype)])
+    (op,) = [n.op for n in program.nodes]
+    assert all(t.type.static for body in op.bodies for n in body.nodes for t in n.outputs)
+    assert [t.shape for t in program.outputs] == [(3,)]
+
+
 def test_a_branch_that_lengths_do_not_fit_is_an_error_where_it_is_chosen():
     with gg.Graph():
         x, flag = gg.placeholder(("n",)), gg.placeholder((), "bool")
@@ -116,6 +127,30 @@ def test_of_a_node_that_a_pass_made_the_one_in_the_graph_is_ringed():
     moved = program.rebuild(turned)
     with pytest.raises(gg.ShapeError) as error:
         specialise(moved, [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)])
+    assert error.value.failed is program.nodes[-1]
+
+
+def test_a_node_that_stands_for_none_of_the_graph_of_its_inputs_is_ringed_itself():
+    with gg.Graph():
+        node = (gg.placeholder((None,)) + gg.placeholder((None,))).node
+    with gg.Graph() as g:
+        x, y = gg.placeholder((None,)), gg.placeholder((None,))
+    assert node.index == len(g.nodes)
+    derived = derive(node, node.op, (x, y))
+    with pytest.raises(gg.ShapeError) as error:
+        specialise(
+            Program([x, y], derived.outputs),
+            [tensor_type((2,), x.dtype), tensor_type((3,), y.dtype)],
+        )
+    assert error.value.failed is derived
+
+
+def test_a_node_of_a_program_that_no_graph_has_is_ringed_itself():
+    with gg.Graph():
+        x, y = gg.placeholder((None,)), gg.placeholder((None,))
+        program = narrow(Program([x, y], [x + y]))
+    with pytest.raises(gg.ShapeError) as error:
+        specialise(program, [tensor_type((n,), "float32") for n in (2, 3)])
     assert error.value.failed is program.nodes[-1]
 
 

@@ -10,6 +10,8 @@ import pytest
 TOOL = Path(__file__).parents[2] / "tools" / "mutate.py"
 
 SOURCE = """
+from functools import cache
+
 def least(a, b):
     if a < b:
         return a
@@ -33,10 +35,18 @@ FOUR = doubled(2)
 
 def unused(n):
     return 3 * n
+
+
+@cache
+def halves():
+    return [n / 2 for n in range(1, 4)]
+
+
+ONE, *_ = halves()
 """
 
 TESTS = """
-from planted.numbers import least, steps
+from planted.numbers import halves, least, steps
 
 def test_least():
     assert least(1, 2) == 1
@@ -47,6 +57,12 @@ def test_steps():
 
 def test_that_fails_anyway():
     assert steps(3) == 4
+
+def test_that_there_are_halves():
+    assert halves()
+
+def test_halves():
+    assert halves() == [0.5, 1.0, 1.5]
 """
 
 
@@ -134,9 +150,9 @@ def test_every_file_gets_its_share(mutate):
 
 @pytest.mark.ci
 def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
-    found = planted("--only", "numbers.py:3")
+    found = planted("--only", "numbers.py:5")
     assert "since they fail:\n  tests/test_numbers.py::test_that_fails_anyway\n" in found
-    assert "survived 1 tests: planted/numbers.py:3:8: a < b  ->  a <= b\n" in found
+    assert "survived 1 tests: planted/numbers.py:5:8: a < b  ->  a <= b\n" in found
     assert found.count("killed by tests/test_numbers.py::test_least") == 2
     assert "2 of    3" in found
 
@@ -144,11 +160,18 @@ def test_a_mutant_that_no_test_sees_survives_and_the_others_are_killed(planted):
 @pytest.mark.ci
 def test_a_mutant_that_hangs_is_killed(planted):
     found = planted("--only", "n -= 1  ->  pass", "--patience", "1")
-    assert "killed by no answer: planted/numbers.py:11" in found
+    assert "killed by no answer: planted/numbers.py:13" in found
 
 
 @pytest.mark.ci
 def test_what_is_run_at_import_alone_is_not_tried_and_what_is_never_run_survives(planted):
     found = planted("--only", "return ")
     assert "return 2 * n" not in found
-    assert "survived 0 tests: planted/numbers.py:24:5: return 3 * n  ->  return None" in found
+    assert "survived 0 tests: planted/numbers.py:26:5: return 3 * n  ->  return None" in found
+
+
+@pytest.mark.ci
+def test_every_test_that_reads_what_is_cached_counts_and_reads_what_the_mutant_makes(planted):
+    found = planted("--only", "numbers.py:31")
+    assert "killed by tests/test_numbers.py::test_halves: planted/numbers.py:31" in found
+    assert "survived" not in found

@@ -376,17 +376,23 @@ class _While(_Loop):
         carries, same = arrays[:c], in_order(tuple(arrays[c:]))
         for cell, array in zip(self.taken[c:], same, strict=True):
             addresses[cell] = array.ctypes.data
+        pairs = self._pairs(carries)
+        stacks, trips = self._run([carries[i] for i in op.history])
+        if not trips:
+            del pairs, stacks
+            return driven(*arrays)
+        last = [pair[(trips - 1) % 2] for pair in pairs]
+        return (*last, *[self._kept(stack, trips) for stack in stacks], np.array(trips))
+
+    def _pairs(self, carries: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """Two places for each carry, of which the first run writes the first."""
         pairs = [(_like(x), _like(x)) for x in carries]
+        addresses = self.addresses
         for left, following, pair in zip(self.left, self.following, pairs, strict=True):
             addresses[left], addresses[following] = (x.ctypes.data for x in pair)
         for cell, first, (_, second) in zip(self.taken, carries, pairs, strict=False):
             addresses[cell] = _laid(first, second).ctypes.data
-        stacks, trips = self._run([carries[i] for i in op.history])
-        if not trips:
-            del pairs, stacks, second
-            return driven(*arrays)
-        last = [pair[(trips - 1) % 2] for pair in pairs]
-        return (*last, *[self._kept(stack, trips) for stack in stacks], np.array(trips))
+        return pairs
 
     def _run(self, kept: Sequence[Array]) -> tuple[list[Array], int]:
         """What runs took, stacked, and how many there were."""

@@ -183,8 +183,9 @@ class Records:
         self._bodies: dict[Op, list[Plan]] = {}
         for _, body in plan.bodies:
             self._bodies.setdefault(body.op, []).extend(body.plans)
-        if not all(nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)):
-            raise Unfit("takes or makes arrays without elements")
+        sizes = [nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)]
+        if not all(sizes):
+            raise Unfit(UNKNOWN if None in sizes else "takes or makes arrays without elements")
         self.words: list[int] = []
         self.before: list[int] = []
         self._same = frozenset(same)
@@ -206,11 +207,10 @@ class Records:
                 self.copy(plain(target, value.type), value)
 
     def _fix(self, plan: Plan) -> None:
-        types = {slot: type for slot, _, type in plan.places}
         for slot, array in zip(range(-plan.fixed, 0), fixed_arrays(plan), strict=True):
             if array is None:
                 continue
-            type = types.get(slot) or tensor_type(array.shape, array.dtype)
+            type = tensor_type(array.shape, array.dtype)
             self.values[slot] = Located(self.cells.of(array), 0, array.strides, type)
 
     def _step(self, at: int, step: Step) -> None:
@@ -437,9 +437,8 @@ def _memory(address: int, size: int) -> Any:
 def _written(plan: Plan, wanted: Sequence[int | None]) -> dict[tuple[int, int], int]:
     """(step, slot) of a new array that an output is written to -> the output's cell."""
     cells: dict[tuple[int, int], int] = {}
-    arity = len(plan.program.inputs)
     for result, cell in zip(plan.results, wanted, strict=True):
-        if cell is None or result.copied or not arity <= result.slot:
+        if cell is None:
             continue
         for at in range(len(plan.steps) - 1, -1, -1):
             step = plan.steps[at]
