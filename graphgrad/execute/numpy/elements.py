@@ -14,9 +14,9 @@ import numpy as np
 
 from ...ir.op import Op
 from ...ir.types import DType, broadcast, lengths
+from ...lower.calls import Call, Operand, calls_of
 from ...lower.loop_ir import LoopGroup, Member, Number
 from ...ops.shape.reshaping import BroadcastTo
-from .calls import Call, Operand, calls_of
 
 SPREAD = "spread"
 Shape = tuple[int, ...]

@@ -18,6 +18,7 @@ from ...ir.node import Node, Tensor
 from ...ir.op import lasting
 from ...ir.program import Program
 from ...ir.types import TensorType, size_of
+from ...lower.calls import calls_of
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import (
     Fused,
@@ -29,8 +30,7 @@ from ...lower.loop_ir import (
 )
 from ...ops.shape.reshaping import BroadcastTo
 from .blockwise import InBlocks
-from .body import ArrayFunction, Writer, output_names
-from .calls import calls_of, writing
+from .body import ArrayFunction, Writer, output_names, writing
 from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .partition import Shape, blocks_of
 from .reduce import Reduce, means, reducer

@@ -12,8 +12,8 @@ import graphgrad as gg
 pytest.importorskip("llvmlite")
 
 from graphgrad.execute.llvm.loops.launch import plain_runner, runner
-from graphgrad.execute.llvm.loops.lowered import lower
 from graphgrad.execute.llvm.loops.nest import Nest
+from graphgrad.lower.items import lower
 
 from .test_kernels import Group, guarded, recompiled
 

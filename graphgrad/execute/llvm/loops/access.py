@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from ....lower.items import Item
 from ..emit.module import Body
 from ..emit.types import BITS, element_of, stored, vector
 from ..emit.values import Value
 from .expressions import Operands, cast, express
-from .lowered import Item
 
 Values = dict[int, Value]
 ORDERED = "volatile "  # reads and writes that LLVM is not to look for a better order of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ....lower.items import Output
 from ..emit.module import Body, Module
 from ..emit.text import function
 from ..emit.values import Value, constant
@@ -22,7 +23,6 @@ from .access import (
     spread,
     store,
 )
-from .lowered import Output
 from .nest import Nest
 from .partition import PartialResult, RowBlocks
 from .reductions import VectorReduction

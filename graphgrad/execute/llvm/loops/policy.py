@@ -13,11 +13,11 @@ from ....ir.op import Op, lasting
 from ....ir.program import Program
 from ....ir.strided import Strided, contiguous, row_major
 from ....ir.types import DType
+from ....lower.gathers import GATHERS, in_range
+from ....lower.items import calls, name_of
 from ....lower.loop_ir import Loop, is_number, viewed
 from ..emit.types import Target, element_of
 from .expressions import supported
-from .gathers import GATHERS, in_range
-from .lowered import calls, name_of
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .lowered import Item, Lowered, Output
+from ....lower.items import Item, Lowered, Output
 
 LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
 READS = ("load", "gather")

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.kinds import is_floating
-from ....ir.op import Op
-from ....ir.strided import Strided, contiguous
-from ....ir.types import DType, TensorType, broadcast, lengths
-from ....lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
-from ....ops.reduce.sorting import GatherElements
-from ....ops.special.error import Erf, Erfc
-from ...numpy.calls import Call, calls_of
+from ..base.kinds import is_floating
+from ..ir.op import Op
+from ..ir.strided import Strided, contiguous
+from ..ir.types import DType, TensorType, broadcast, lengths
+from ..ops.reduce.sorting import GatherElements
+from ..ops.special.error import Erf, Erfc
+from .calls import Call, calls_of
 from .gathers import GATHERS, Range, first_index, gathering
+from .loop_ir import LoopGroup, Member, Number, axes_through, viewed
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _WHOLE: dict[type[Op], str] = {Erf: "erf", Erfc: "erfc"}
