@@ -41,6 +41,11 @@ class Calls(NamedTuple):
     result: int
 
 
+def name_of(fn: Any) -> str:
+    """What a function is called."""
+    return fn if isinstance(fn, str) else str(fn.__name__)
+
+
 def calls_of(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     """The calls that the kernel of an element-wise op makes on inputs of these dtypes.
 

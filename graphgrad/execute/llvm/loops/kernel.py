@@ -19,7 +19,7 @@ from ..emit.arrays import Unlocked, argument, built_in, number
 from ..emit.module import Module
 from ..emit.text import Text, function
 from .ends import Ends
-from .expressions import HELPERS
+from .expressions import DIALECT, HELPERS
 from .inner import Inner
 from .nest import Nest
 from .outer import Outer
@@ -81,7 +81,7 @@ class Shared(NamedTuple):
 
 def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     """Add the functions of a group to a module."""
-    lowered = lower(group)
+    lowered = lower(group, DIALECT)
     nest = Nest(lowered, group.space.row)
     blocks = divide(nest, module.target)
     outside = [i for i in range(len(nest.items)) if i not in nest.inner]
