@@ -89,7 +89,7 @@ ROOMS = {
         "jax": {"backend", "kernels", "results"},
         "llvm/emit": set(),
         "llvm/functions": {"llvm/emit"},
-        "llvm/loops": {"llvm/functions", "llvm/emit", "numpy", "run"},
+        "llvm/loops": {"llvm/functions", "llvm/emit", "run"},
         "llvm/kernels": {"llvm/loops", "llvm/emit", "run", "kernels"},
         "llvm/machine": {"llvm/kernels", "llvm/loops", "llvm/emit", "run"},
         "llvm/backend": {"llvm/machine", "llvm/kernels", "llvm/loops", "llvm/emit", "numpy", "run"}

@@ -25,18 +25,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class TensorType:
-    """dtype and shape of a tensor. Interned: equal types are the same object."""
+    """dtype and shape of a tensor. Interned: equal types are the same object.
 
-    __slots__ = ("__weakref__", "complex", "differentiable", "dtype", "shape")
+    static: whether every length is a known int.
+    """
+
+    __slots__ = ("__weakref__", "complex", "differentiable", "dtype", "shape", "static")
     dtype: DType
     shape: Shape
     differentiable: bool
     complex: bool
-
-    @property
-    def static(self) -> bool:
-        """Whether every length is a known int."""
-        return all(type(d) is int for d in self.shape)
+    static: bool
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{_show(self.shape)}"
@@ -135,6 +134,7 @@ def _new(shape: Shape, dtype: DType) -> TensorType:
     new_type.shape, new_type.dtype = shape, dtype
     new_type.differentiable = is_inexact(dtype)
     new_type.complex = kind_of(dtype) == "c"
+    new_type.static = all(type(d) is int for d in shape)
     return new_type
 
 

@@ -117,9 +117,19 @@ class Number(NamedTuple):
     dtype: DType
     bytes: bytes
 
+    @classmethod
+    def of(cls, value: Any, dtype: DType) -> Number:
+        """A number as this dtype; any array of one."""
+        return cls(dtype, np.asarray(value, dtype).tobytes())
+
     def array(self) -> Array:
         """As a 0-d array, not to be written to."""
         return np.frombuffer(self.bytes, self.dtype).reshape(())
+
+    @property
+    def value(self) -> Any:
+        """As a number of Python."""
+        return self.array().item()
 
 
 class Member(NamedTuple):
@@ -163,7 +173,9 @@ def _group(
     for at, node in enumerate(nodes, len(inputs)):
         (y,) = node.outputs
         reads = tuple([number[t] for t in node.inputs])
-        op = number_of(node) if is_number(node.op) else node.op
+        op: Any = node.op
+        if is_number(op):
+            op = Number.of(op.value, y.dtype)
         members.append(Member(op, reads, y.type))
         number[y] = at
     types = tuple([t.type for t in inputs])
@@ -173,13 +185,6 @@ def _group(
 def is_number(op: Op) -> bool:
     """Whether an op is a constant with one number for all elements."""
     return type(op) is Full or (type(op) is Constant and op.value.size == 1)
-
-
-def number_of(node: Node) -> Number:
-    """The number of a node that is one."""
-    op: Any = node.op
-    dtype = node.outputs[0].dtype
-    return Number(dtype, np.asarray(op.value, dtype).tobytes())
 
 
 def viewed(op: Op, made: TensorType, view: Strided) -> Strided | None:

@@ -10,6 +10,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.execute.kernels import Kernels, one_call_per_node
 from graphgrad.execute.numpy import groups as blocked
+from graphgrad.execute.numpy.body import writing
 from graphgrad.execute.numpy.groups import fuse_large, fusible, reducible, written
 from graphgrad.ir.build import build
 from graphgrad.ir.program import Program
@@ -518,3 +519,11 @@ def test_ops_of_users():
         x = gg.placeholder((3,))
         assert fusible(build(TwiceInBlocks(), (x,)))
         assert not fusible(build(DecidesByValues(), (x,)))
+
+
+def test_ufuncs_that_write_without_a_warning():
+    x, out = np.arange(3.0), np.empty(3)
+    for ufunc in (np.maximum, np.power):
+        writing(ufunc)(x, x, out)
+        np.testing.assert_array_equal(out, ufunc(x, x))
+        np.testing.assert_array_equal(writing(ufunc)(x, x), out)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...lower.calls import CHOOSE
 from ..run.threads import parallel
 from .body import ArrayFunction, Writer, fill, output_names, where
-from .calls import CHOOSE
 from .elements import SPREAD, Elements, ReductionStep, UfuncStep, ValueType
 from .partition import Block, Blocks, Shape
 from .reduce import means, reducer

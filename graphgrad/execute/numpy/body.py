@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.types import DType
-from .calls import CHOOSE, Operand, writing
+from ...lower.calls import CHOOSE, Operand
 from .elements import Elements, ReductionStep, UfuncStep
 from .scratch import Place
 
@@ -60,6 +60,23 @@ def keep(condition: Any, x: Any, mask: Any, out: Any) -> None:
     mask[...] = condition
     np.negative(mask, mask)
     np.bitwise_and(x.view(mask.dtype), mask, out.view(mask.dtype))
+
+
+def writing(ufunc: np.ufunc) -> Callable[..., Any]:
+    """A ufunc as a function whose last argument may be the array to write into."""
+    return _WRITING.get(ufunc, ufunc)
+
+
+def _maximum(x: Any, y: Any, out: Any = None) -> Any:
+    return np.maximum(x, y, out=out)
+
+
+def _minimum(x: Any, y: Any, out: Any = None) -> Any:
+    return np.minimum(x, y, out=out)
+
+
+# By position NumPy 2.4 takes a third argument of these two for one more operand, and warns.
+_WRITING: dict[np.ufunc, Callable[..., Any]] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 # --- lines -----------------------------------------------------------------------------------

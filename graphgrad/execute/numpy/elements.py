@@ -7,16 +7,16 @@ operands have together, which may be less than the group's: what is broadcast is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...ir.op import Op
 from ...ir.types import DType, broadcast, lengths
-from ...lower.loop_ir import LoopGroup, Member, Number
-from ...ops.shape.reshaping import BroadcastTo
-from .calls import Call, Operand, calls_of
+from ...lower.calls import Operand
+from ...lower.items import Dialect, Read, Reduced, lower
+from ...lower.loop_ir import LoopGroup, Number
 
 SPREAD = "spread"
 Shape = tuple[int, ...]
@@ -79,111 +79,94 @@ class Elements(NamedTuple):
     outputs: tuple[int | None, ...]
 
 
-def elements_of(group: LoopGroup) -> Elements | None:
-    """The steps of a group of static types, None where a kernel is no sequence of calls."""
-    return _UfuncLowering(group).run()
+def elements_of(group: LoopGroup) -> Elements:
+    """The steps of a group of static types."""
+    return _UfuncSteps(group).run()
 
 
-class _UfuncLowering:
+class _UfuncSteps:
     def __init__(self, group: LoopGroup) -> None:
         self.group = group
-        self.types = [*group.inputs, *[m.type for m in group.members]]
+        self.arity = len(group.inputs)
         self.loop = group.space.shape
         self.values = [ValueType(t.dtype, lengths(t)) for t in group.inputs]
         self.steps: list[UfuncStep] = []
-        self.made: dict[Any, int] = {}
-        self.found: list[Operand | None] = list(range(len(self.values)))  # inputs, then members
+        self.spreads: dict[Any, int] = {}
 
-    def run(self) -> Elements | None:
-        """Member by member."""
-        for member in self.group.members:
-            if isinstance(member.op, Number):
-                self.found.append(member.op.array())
-            elif isinstance(member.op, BroadcastTo):
-                self.found.append(self._read(member.reads[0]))
-            elif member.op.traits.reduction in REDUCTIONS:
-                self._reduce(member.op, member)
-            elif not self._inline(member.op, member):
-                return None
+    def run(self) -> Elements:
+        """Item by item."""
+        lowered = lower(self.group, Dialect())
+        made = [o.item for o in lowered.outputs]
+        operands: dict[int, Operand] = {}
+        for i, (fn, args, dtype, data) in enumerate(lowered.items):
+            reads = [operands[a] for a in args]
+            match data:
+                case None:
+                    operands[i] = self._call(fn, reads, dtype)
+                case Read(place):
+                    operands[i] = place
+                case Number():
+                    operands[i] = data.array()
+                case Reduced():
+                    self._reduce(reads[0], [k for k, o in enumerate(made) if o == i])
         outputs: list[int | None] = []
-        for o in self.group.outputs:
-            operand = self.found[o]
-            outputs.append(None if operand is None else self._own(operand, outputs))
-        arity = len(self.group.inputs)
-        return Elements(self.loop, arity, tuple(self.values), tuple(self.steps), tuple(outputs))
+        for o in made:
+            outputs.append(self._own(operands[o], outputs) if o in operands else None)
+        return Elements(
+            self.loop, self.arity, tuple(self.values), tuple(self.steps), tuple(outputs)
+        )
 
-    def _inline(self, op: Op, member: Member) -> bool:
-        """The steps of one node; False where it cannot be taken apart."""
-        reads = [self._read(r) for r in member.reads]
-        dtypes = tuple([self.types[r].dtype for r in member.reads])
-        calls = calls_of(op, dtypes, member.type.dtype)
-        if calls is None:
-            return False
-        for call in calls.steps:
-            reads.append(self._call(call, reads))
-        self.found.append(reads[calls.result])
-        return True
+    def _call(self, fn: Any, operands: Sequence[Operand], dtype: DType) -> int:
+        shapes = [self.values[o].shape for o in operands if isinstance(o, int)]
+        shape: Any = broadcast(shapes or [()])
+        if fn in SLOW_WITH_ONE_NUMBER and math.prod(shape) >= WORTH_SPREADING:
+            last = [(1, *self._shape(o))[-1] for o in operands]
+            pairs = zip(operands, last, strict=True)
+            operands = [o if d == shape[-1] else self._spread(o, shape) for o, d in pairs]
+        return self._step(fn, operands, ValueType(dtype, shape))
 
-    def _read(self, number: int) -> Operand:
-        operand = self.found[number]
-        assert operand is not None, "a group reads what it reduces"
-        return operand
-
-    def _call(self, call: Call, reads: Sequence[Operand]) -> int:
-        operands = tuple([reads[o] if isinstance(o, int) else o for o in call.operands])
-        shape: Any = broadcast([self._shape(o) for o in operands])
-        if call.fn in SLOW_WITH_ONE_NUMBER and math.prod(shape) >= WORTH_SPREADING:
-            operands = tuple([self._spread(o, shape) for o in operands])
-        return self._step(call.fn, operands, ValueType(call.dtype, shape))
-
-    def _spread(self, operand: Operand, shape: Shape) -> Operand:
-        """An operand that stays the same along the last axis, as an array of the whole shape."""
-        last = (1, *self._shape(operand))[-1]
-        if last == shape[-1]:
-            return operand
-        return self._step(SPREAD, (operand,), ValueType(self._dtype(operand), shape))
-
-    def _step(self, fn: Any, operands: tuple[Operand, ...], value: ValueType) -> int:
-        """The value that a step makes; a step that was there before is not made again."""
-        keys = [o if isinstance(o, int) else (o.dtype, o.tobytes()) for o in operands]
-        key = (fn, value, *keys)
-        if key not in self.made:
-            self.made[key] = self._append(fn, operands, value)
-        return self.made[key]
-
-    def _append(self, fn: Any, operands: tuple[Operand, ...], value: ValueType) -> int:
-        self.steps.append(UfuncStep(fn, operands, len(self.values)))
+    def _step(self, fn: Any, operands: Sequence[Operand], value: ValueType) -> int:
+        self.steps.append(UfuncStep(fn, tuple(operands), len(self.values)))
         self.values.append(value)
         return len(self.values) - 1
+
+    def _copied(self, operand: Operand, shape: Shape) -> int:
+        """An operand as an array of this shape."""
+        dtype = self.values[operand].dtype if isinstance(operand, int) else operand.dtype
+        return self._step(SPREAD, [operand], ValueType(dtype, shape))
+
+    def _spread(self, operand: Operand, shape: Shape) -> int:
+        """The same, once for all that read it."""
+        key = operand if isinstance(operand, int) else (operand.dtype, operand.tobytes()), shape
+        if key not in self.spreads:
+            self.spreads[key] = self._copied(operand, shape)
+        return self.spreads[key]
 
     def _own(self, operand: Operand, taken: Sequence[int | None]) -> int:
         """A value that one output can be: made here, of the whole shape, and of no other output."""
         if (
             isinstance(operand, int)
-            and operand >= len(self.group.inputs)
-            and self.values[operand].shape == self.loop
+            and operand >= self.arity
+            and self._shape(operand) == self.loop
             and operand not in taken
         ):
             return operand
-        return self._append(SPREAD, (operand,), ValueType(self._dtype(operand), self.loop))
+        return self._copied(operand, self.loop)
 
-    def _reduce(self, op: Op, member: Member) -> None:
+    def _reduce(self, operand: Operand, outputs: Iterable[int]) -> None:
         """One step for each output that the reduction is."""
-        operand = self._read(member.reads[0])
-        if not isinstance(operand, int) or self.values[operand].shape != self.loop:
-            operand = self._step(SPREAD, (operand,), ValueType(self._dtype(operand), self.loop))
-        axes = op.reduced_axes(self.loop)
-        size = math.prod([self.loop[a] for a in axes])
-        divisor = size if op.traits.reduction == "mean" else None
-        number = len(self.found)
-        for k in [k for k, o in enumerate(self.group.outputs) if o == number]:
-            ufunc, dtype = REDUCTIONS[op.traits.reduction], member.type.dtype
-            fn = ReductionStep(k, lengths(member.type), ufunc, axes, dtype, divisor)
+        if self._shape(operand) != self.loop:
+            operand = self._spread(operand, self.loop)
+        for k in outputs:
+            op, _, made = self.group.members[self.group.outputs[k] - self.arity]
+            assert isinstance(op, Op)
+            axes = op.reduced_axes(self.loop)
+            divisor = (
+                math.prod([self.loop[a] for a in axes]) if op.traits.reduction == "mean" else None
+            )
+            ufunc = REDUCTIONS[op.traits.reduction]
+            fn = ReductionStep(k, lengths(made), ufunc, axes, made.dtype, divisor)
             self.steps.append(UfuncStep(fn, (operand,), None))
-        self.found.append(None)
-
-    def _dtype(self, operand: Operand) -> DType:
-        return self.values[operand].dtype if isinstance(operand, int) else operand.dtype
 
     def _shape(self, operand: Operand) -> Shape:
         return self.values[operand].shape if isinstance(operand, int) else ()

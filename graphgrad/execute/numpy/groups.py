@@ -18,6 +18,7 @@ from ...ir.node import Node, Tensor
 from ...ir.op import lasting
 from ...ir.program import Program
 from ...ir.types import TensorType, size_of
+from ...lower.calls import calls_of
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import (
     Fused,
@@ -29,8 +30,7 @@ from ...lower.loop_ir import (
 )
 from ...ops.shape.reshaping import BroadcastTo
 from .blockwise import InBlocks
-from .body import ArrayFunction, Writer, output_names
-from .calls import calls_of, writing
+from .body import Writer, output_names, writing
 from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .partition import Shape, blocks_of
 from .reduce import Reduce, means, reducer
@@ -157,22 +157,18 @@ def _equal_places(node: Node) -> tuple[int, ...]:
     return () if len(first) == len(places) else places
 
 
-def _of_group(group: LoopGroup) -> Written | None:
+def _of_group(group: LoopGroup) -> Written:
     known = all(lasting(member.op) for member in group.members)
     return (_written if known else _written.__wrapped__)(group)
 
 
 @lru_cache(maxsize=KEPT)
-def _written(group: LoopGroup) -> Written | None:
+def _written(group: LoopGroup) -> Written:
     elements = elements_of(group)
-    if elements is None:
-        return None
     limit = BLOCK // max(v.dtype.itemsize for v in elements.values)
     blocks = blocks_of(elements.loop, limit)
     if blocks is None:
-        body = _whole(elements)
-        run = _alone(elements) or body.run
-        return Written(lambda threads: run, body.overwrites)
+        return _alone(elements) or _whole(elements)
     in_blocks = InBlocks(elements, blocks)
     if in_blocks.scratch_bytes > SCRATCH:  # many values at a time: less of each
         smaller = blocks_of(elements.loop, max(limit * SCRATCH // in_blocks.scratch_bytes, LEAST))
@@ -184,16 +180,18 @@ def _written(group: LoopGroup) -> Written | None:
     )
 
 
-def _alone(elements: Elements) -> Callable[..., Any] | None:
+def _alone(elements: Elements) -> Written | None:
     """The one ufunc that a group is, as it is."""
-    if len(elements.steps) != 1:
+    fn, operands, _ = elements.steps[0]
+    alone = len(elements.steps) == 1 and operands == tuple(range(elements.arity))
+    if not (alone and isinstance(fn, np.ufunc)):
         return None
-    (step,) = elements.steps
-    same = step.operands == tuple(range(elements.arity))
-    return writing(step.fn) if same and isinstance(step.fn, np.ufunc) else None
+    run = writing(fn)
+    *inputs, y = elements.values
+    return Written(lambda threads: run, tuple([(0, a) for a, x in enumerate(inputs) if x == y]))
 
 
-def _whole(elements: Elements) -> ArrayFunction:
+def _whole(elements: Elements) -> Written:
     """A small group as one function of all inputs and outputs."""
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
@@ -202,7 +200,8 @@ def _whole(elements: Elements) -> ArrayFunction:
         if isinstance(s.fn, ReductionStep)
     }
     writer = Writer(elements, elements.steps, names, reduces, elements.values.__getitem__, True)
-    return writer.write([*names.values(), *output_names(elements)])
+    body = writer.write([*names.values(), *output_names(elements)])
+    return Written(lambda threads: body.run, body.overwrites)
 
 
 def _whole_reduction(fn: ReductionStep, loop: Shape) -> Reduce:

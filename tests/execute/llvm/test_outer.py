@@ -11,9 +11,10 @@ import graphgrad as gg
 
 pytest.importorskip("llvmlite")
 
+from graphgrad.execute.llvm.loops.expressions import DIALECT
 from graphgrad.execute.llvm.loops.launch import plain_runner, runner
-from graphgrad.execute.llvm.loops.lowered import lower
 from graphgrad.execute.llvm.loops.nest import Nest
+from graphgrad.lower.items import lower
 
 from .test_kernels import Group, guarded, recompiled
 
@@ -22,7 +23,7 @@ DTYPES = ["float32", "float64", "int32", "uint8", "bool"]
 
 def outer(group):
     """Whether the rows of a group are lanes of a vector."""
-    return Nest(lower(group.group), group.group.space.row).outer_lanes
+    return Nest(lower(group.group, DIALECT), group.group.space.row).outer_lanes
 
 
 def both(fn, *types, seed=0):

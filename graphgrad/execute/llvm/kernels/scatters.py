@@ -11,12 +11,13 @@ import numpy as np
 
 from ....ir.node import Node
 from ....ir.strided import contiguous
+from ....lower.gathers import Indexed, first_index, gathering, has_indices
 from ....ops.reduce.sorting import ScatterElements
 from ....ops.shape.indexing import AddAt, ScatterAdd
 from ...kernels import Kernel
 from ...run.threads import parallel
 from ..emit.call import possible
-from ..loops.gathers import Indexed, check_index, first_index, gathering, has_indices
+from ..loops.ranges import check_index
 from . import library
 from .scatter_add import Layout
 

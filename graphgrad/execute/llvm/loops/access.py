@@ -6,11 +6,12 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from ....lower.items import Item
+from ....lower.loop_ir import Number
 from ..emit.module import Body
 from ..emit.types import BITS, element_of, stored, vector
 from ..emit.values import Value
 from .expressions import Operands, cast, express
-from .lowered import Item
 
 Values = dict[int, Value]
 ORDERED = "volatile "  # reads and writes that LLVM is not to look for a better order of
@@ -33,7 +34,7 @@ def computed(items: Sequence[Item], i: int, args: Sequence[Value], inline: bool)
     item = items[i]
     if item.name == "cast":
         return cast(args[0], items[item.args[0]].dtype, item.dtype)
-    numbers = [items[a].data if items[a].name == "number" else None for a in item.args]
+    numbers = [n.value if isinstance(n := items[a].data, Number) else None for a in item.args]
     flags = args[0].body.module.flags
     return express(
         item.name, Operands(args, items[item.args[-1]].dtype.kind, numbers, flags, inline)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from ....lower.items import Output
+from ....lower.loop_ir import Number
 from ..emit.module import Body, Module
 from ..emit.text import function
 from ..emit.values import Value, constant
@@ -22,7 +24,6 @@ from .access import (
     spread,
     store,
 )
-from .lowered import Output
 from .nest import Nest
 from .partition import PartialResult, RowBlocks
 from .reductions import VectorReduction
@@ -84,8 +85,8 @@ class Ends:
                 base = t.at("%scratch", regions[i].offset)
                 where = place(t, base, element(item), at)
                 values[i] = load(t, element(item), lanes, valid, where)
-            elif item.name == "number":
-                values[i] = constant(t, element(item), lanes, item.data)
+            elif isinstance(item.data, Number):
+                values[i] = constant(t, element(item), lanes, item.data.value)
             elif item.name == "load":
                 values[i] = self._load(i, output, at, lanes, valid)
             else:
@@ -95,7 +96,7 @@ class Ends:
     def _load(self, i: int, output: Output, at: str, lanes: int, valid: int) -> Value:
         """An input at the places of an output: one number for all, or in the output's order."""
         t, kind = self.body, element(self.items[i])
-        where, strides, offset = self.nest.loads[i]
+        where, strides, offset, _ = self.nest.loads[i]
         base = t.at(t.load("ptr", t.at("%frame", 8 * where)), offset * bytes_of(kind))
         if not any(strides):
             return spread(load(t, kind, 1, 1, base), lanes)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from ....base.kinds import FLOAT32, is_bfloat16
 from ....ir.types import DType
+from ....lower.items import Dialect
+from ....ops.special.error import Erf, Erfc
 from ..emit.types import BITS, Target, element_of
 from ..emit.values import Formula, Number, Value
 from ..functions import circular, error, exponential, remainder
@@ -40,6 +42,9 @@ HELPERS: dict[str, Formula] = {
     "erfc": error.erfc,
 }
 """Functions of one float that are written once in a module, and called."""
+
+
+DIALECT = Dialect({Erf: "erf", Erfc: "erfc"}, casts=True, scalar=True)
 
 
 class Operands(NamedTuple):

@@ -294,7 +294,7 @@ class _Run(Vector):
     def _gathered(self, i: int, get: Callable[[int], Value], v: Lanes) -> Value:
         """Numbers at the places that indices of elements say, or of the row alone."""
         item, kind = self.items[i], element(self.items[i])
-        terms = zip(item.args, item.data[3], strict=True)
+        terms = zip(item.args, self.nest.loads[i].indexed, strict=True)
         vary = [(get(a), *step) for a, step in terms if a in self.nest.inner]
         if not vary:
             return self._loaded(i, v, "")

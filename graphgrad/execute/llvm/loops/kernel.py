@@ -12,18 +12,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from ....ir.types import DType
+from ....lower.gathers import Range
+from ....lower.items import lower
 from ....lower.loop_ir import LoopGroup
 from ..emit.arrays import Unlocked, argument, built_in, number
 from ..emit.module import Module
 from ..emit.text import Text, function
 from .ends import Ends
-from .expressions import HELPERS
-from .gathers import Range, write_check
+from .expressions import DIALECT, HELPERS
 from .inner import Inner
-from .lowered import lower
 from .nest import Nest
 from .outer import Outer
 from .partition import divide
+from .ranges import write_check
 
 ON_STACK = 2048  # bytes to work in; more is taken from the heap
 ON_HEAP = 1 << 16  # bytes of partial results from which on a group is run in blocks
@@ -80,7 +81,7 @@ class Shared(NamedTuple):
 
 def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     """Add the functions of a group to a module."""
-    lowered = lower(group)
+    lowered = lower(group, DIALECT)
     nest = Nest(lowered, group.space.row)
     blocks = divide(nest, module.target)
     outside = [i for i in range(len(nest.items)) if i not in nest.inner]

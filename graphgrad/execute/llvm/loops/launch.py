@@ -11,8 +11,8 @@ import numpy as np
 
 from ...run.threads import parallel
 from ..emit.call import built_in, possible
-from .gathers import check
 from .groups import Kernel
+from .ranges import check
 
 Run = Callable[..., Any]
 

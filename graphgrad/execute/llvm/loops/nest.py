@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ....ir.types import DType
+from ....lower.items import Item, Lowered, Output
 from .expressions import HELPERS
-from .lowered import Item, Lowered, Output
 from .tiling import tile
 
 BUFFERS = 1 << 19  # bytes for rows kept from pass to pass

@@ -208,9 +208,8 @@ class _Access:
     def _gathered(self, i: int, get: Callable[[int], Value], places: Sequence[str]) -> Value:
         """Numbers at the places that indices say, which may be the same for all the rows."""
         item, across = self.items[i], self.nest.across
-        vary = [
-            (get(a), *step) for a, step in zip(item.args, item.data[3], strict=True) if a in across
-        ]
+        terms = zip(item.args, self.nest.loads[i].indexed, strict=True)
+        vary = [(get(a), *step) for a, step in terms if a in across]
         same = [None if a in across else lanes_of(get(a), 0, 1) for a in item.args]
         base = self.loops.gather_at(i, self.where.load_at(i, places), same)
         stride, kind = self.nest.loads[i].strides[self.where.along], element(item)

@@ -13,11 +13,11 @@ from ....ir.op import Op, lasting
 from ....ir.program import Program
 from ....ir.strided import Strided, contiguous, row_major
 from ....ir.types import DType
+from ....lower.calls import name_of
+from ....lower.gathers import GATHERS, in_range
 from ....lower.loop_ir import Loop, is_number, viewed
 from ..emit.types import Target, element_of
-from .expressions import supported
-from .gathers import GATHERS, in_range
-from .lowered import calls, name_of
+from .expressions import DIALECT, supported
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
@@ -49,13 +49,13 @@ def loops(target: Target) -> Callable[[Node], Loop | None]:
 
 def _writable(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) -> bool:
     """Whether every call of an element-wise op's kernel can be written."""
-    steps = calls(op, dtypes, made)
-    if steps is None:
+    calls = DIALECT.calls(op, dtypes, made)
+    if calls is None:
         return False
     known = list(dtypes)
-    for call in steps:
+    for call in calls.steps:
         of = [known[o] if isinstance(o, int) else o.dtype for o in call.operands]
-        if not supported(name_of(call), of, call.dtype, target):
+        if not supported(name_of(call.fn), of, call.dtype, target):
             return False
         known.append(call.dtype)
     return True

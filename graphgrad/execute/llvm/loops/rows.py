@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 
+from ....lower.loop_ir import Number
 from ..emit.module import Body, Module
 from ..emit.text import function
 from ..emit.values import Value, constant
@@ -58,8 +59,8 @@ class Loops(ABC):
     def scalar(self, i: int, values: Values, index: Sequence[str]) -> Value:
         """An item as one number, from others."""
         item = self.items[i]
-        if item.name == "number":
-            return constant(self.body, element(item), 1, item.data)
+        if isinstance(item.data, Number):
+            return constant(self.body, element(item), 1, item.data.value)
         if item.name == "load":
             return load(self.body, element(item), 1, 1, self.load_at(i, index))
         if item.name == "gather":
@@ -102,7 +103,7 @@ class Loops(ABC):
 
     def load_at(self, i: int, index: Sequence[str]) -> str:
         """Where a load reads at these places of the first axes."""
-        at, strides, offset = self.nest.loads[i]
+        at, strides, offset, _ = self.nest.loads[i]
         size = bytes_of(element(self.items[i]))
         base = self._pointer(at)
         if offset:
@@ -111,7 +112,7 @@ class Loops(ABC):
 
     def gather_at(self, i: int, base: str, indices: Sequence[Value | None]) -> str:
         """Where a gather reads, of which load_at gave the base; None: an index of elements."""
-        terms = list(zip(indices, self.items[i].data[3], strict=True))
+        terms = list(zip(indices, self.nest.loads[i].indexed, strict=True))
         known = [(from_start(x, n).name, stride) for x, (stride, n) in terms if x is not None]
         return self.at(base, bytes_of(element(self.items[i])), known)
 

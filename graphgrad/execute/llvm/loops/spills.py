@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ....lower.items import Item
 from ..emit.values import Value
 from ..emit.workspace import Workspace
 from .access import ORDERED, Values, bytes_of, element, load, store
-from .lowered import Item
 
 LONG = 300  # items from which on values are spilled for a reader that is far off
 FAR = 32  # items in between

@@ -12,18 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .lowered import Item, Lowered, Output
+from ....lower.items import Item, Lowered, Output, Read, Reduced
 
 LEFT = 8  # a reduction that ends a loop leaves at most this fraction of what it reduces
-READS = ("load", "gather")
 
 
 class Load(NamedTuple):
-    """Where an input is read: its place, the strides along the axes of the nest, an offset."""
+    """Where an input is read, as a `Read`, but with the strides along the axes of the nest."""
 
     place: int
     strides: tuple[int, ...]
     offset: int
+    indexed: tuple[tuple[int, int], ...]
 
 
 class Tiled(NamedTuple):
@@ -64,14 +64,16 @@ def tile(lowered: Lowered, row: Iterable[int]) -> Tiled:
         return tuple(dict.fromkeys([place[a] for a in of]))
 
     items = lowered.items
+    reads = {i: item.data for i, item in enumerate(items) if isinstance(item.data, Read)}
+    reduced = {i: item.data for i, item in enumerate(items) if isinstance(item.data, Reduced)}
     return Tiled(
         tuple([math.prod([lowered.lengths[a] for a in g]) for g in groups]),
         rows,
         bool(row),
         items,
-        {i: _load(item, groups) for i, item in enumerate(items) if item.name in READS},
-        {i: frozenset(axes(item.data)) for i, item in enumerate(items) if item.reduces},
-        {i: axes(item.left) for i, item in enumerate(items) if item.reduces},
+        {i: _load(read, groups) for i, read in reads.items()},
+        {i: frozenset(axes(one.axes)) for i, one in reduced.items()},
+        {i: axes(one.left) for i, one in reduced.items()},
         tuple([Output(o.item, axes(o.axes)) for o in lowered.outputs]),
     )
 
@@ -101,37 +103,30 @@ def _most_used(lowered: Lowered) -> frozenset[int]:
         others = [a for a in item.args if not sources[a] and lowered.items[a].name != "number"]
         if item.reduces or others:
             used.update(of)
-        if item.reduces and _makes_rows(item, lengths):
-            axes = frozenset(item.data)
+        if isinstance(item.data, Reduced) and _makes_rows(item.data, lengths):
+            axes = frozenset(item.data.axes)
             used[axes] += 0
             of |= {axes}
         sources.append(of)
     return max(used, key=used.__getitem__, default=frozenset())
 
 
-def _makes_rows(item: Item, lengths: tuple[int, ...]) -> bool:
+def _makes_rows(reduced: Reduced, lengths: tuple[int, ...]) -> bool:
     """Whether a reduction of elements leaves numbers that rows may have."""
-    if not item.left or len(item.data) + len(item.left) < len(lengths):
+    axes, left = reduced
+    if not left or len(axes) + len(left) < len(lengths):
         return False
-    return is_last(item.data, lengths) or not leaves_little(item.data, lengths)
+    return is_last(axes, lengths) or not leaves_little(axes, lengths)
 
 
 def _row_last(lowered: Lowered, row: frozenset[int]) -> Lowered:
     """The same with the axes of a row after all others."""
     order = sorted(range(len(lowered.lengths)), key=lambda a: a in row)
-    place = {a: i for i, a in enumerate(order)}
-    items = []
-    for item in lowered.items:
-        data = item.data
-        if item.name in READS:
-            at, steps, *rest = data
-            data = (at, tuple(sorted((place[a], s) for a, s in steps)), *rest)
-        elif item.reduces:
-            data = tuple(sorted(place[a] for a in data))
-        items.append(item._replace(data=data, left=tuple([place[a] for a in item.left])))
-    outputs = [Output(o.item, tuple([place[a] for a in o.axes])) for o in lowered.outputs]
+    place = {a: i for i, a in enumerate(order)}.__getitem__
     lengths = tuple([lowered.lengths[a] for a in order])
-    return lowered._replace(lengths=lengths, items=tuple(items), outputs=tuple(outputs))
+    items = tuple([item.on(place) for item in lowered.items])
+    outputs = tuple([o.on(place) for o in lowered.outputs])
+    return lowered._replace(lengths=lengths, items=items, outputs=outputs)
 
 
 def _joined(lowered: Lowered, border: int | None) -> list[list[int]]:
@@ -149,11 +144,11 @@ def _one(lowered: Lowered, axis: int) -> bool:
     """Whether an axis and the one before it can be run through as one."""
     length = lowered.lengths[axis]
     for item in lowered.items:
-        if item.name in READS:
-            steps = dict(item.data[1])
+        if isinstance(item.data, Read):
+            steps = dict(item.data.along)
             if steps.get(axis - 1, 0) != steps.get(axis, 0) * length:
                 return False
-        elif item.reduces and not (_pair(item.data, axis) and _pair(item.left, axis)):
+        elif isinstance(item.data, Reduced) and not all(_pair(axes, axis) for axes in item.data):
             return False
     return all(_pair(o.axes, axis) for o in lowered.outputs)
 
@@ -165,7 +160,7 @@ def _pair(axes: tuple[int, ...], axis: int) -> bool:
     return axis - 1 not in axes
 
 
-def _load(item: Item, groups: list[list[int]]) -> Load:
-    place, steps, offset, *_ = item.data
-    known = dict(steps)
-    return Load(place, tuple([known.get(g[-1], 0) for g in groups]), offset)
+def _load(read: Read, groups: list[list[int]]) -> Load:
+    strides = dict(read.along)
+    along = tuple([strides.get(g[-1], 0) for g in groups])
+    return Load(read.place, along, read.offset, read.indexed)

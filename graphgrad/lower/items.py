@@ -1,4 +1,4 @@
-"""A group as calls of ufuncs and reductions over the axes of one loop.
+"""A group as items over the axes of one loop: what it reads, calls and reduces.
 
 Every axis of every value starts out on its own; what is computed element by element makes axes one.
 What remains are the axes of the loop. So lengths of 1, and where they are put, do not matter.
@@ -7,24 +7,20 @@ What remains are the axes of the loop. So lengths of 1, and where they are put, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.kinds import is_floating
-from ....ir.op import Op
-from ....ir.strided import Strided, contiguous
-from ....ir.types import DType, TensorType, broadcast, lengths
-from ....lower.loop_ir import LoopGroup, Member, Number, axes_through, viewed
-from ....ops.reduce.sorting import GatherElements
-from ....ops.special.error import Erf, Erfc
-from ...numpy.calls import Call, calls_of
+from ..base.kinds import is_floating
+from ..ir.op import Op
+from ..ir.strided import Strided, contiguous
+from ..ir.types import DType, TensorType, broadcast, lengths
+from ..ops.reduce.sorting import GatherElements
+from .calls import CAST, CHOOSE, Call, Calls, calls_of, name_of
 from .gathers import GATHERS, Range, first_index, gathering
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
-_WHOLE: dict[type[Op], str] = {Erf: "erf", Erfc: "erfc"}
-"""Ops that are one function here, whatever their kernels call."""
+from .loop_ir import LoopGroup, Member, Number, axes_through, viewed
 
 _INT64: DType = np.dtype("int64")
 _BOOL: DType = np.dtype(bool)
@@ -33,26 +29,90 @@ Dims = tuple[int | None, ...]
 """Along each axis of a value: the axis of the loop, or None where it stays the same."""
 
 
+class Dialect(NamedTuple):
+    """What a backend's functions need to be said; by default nothing, as NumPy's do not.
+
+    functions  ops that are one function, whatever their kernels call, and its name
+    casts      operands of several dtypes are cast to the one that they have together
+    scalar     reductions keep the dtype of what they reduce, a mean is a sum that is divided, and
+               a reduction of single numbers is these numbers
+    """
+
+    functions: Mapping[type[Op], str] = MappingProxyType({})
+    casts: bool = False
+    scalar: bool = False
+
+    def calls(self, op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
+        """The calls that an element-wise op makes. None: not known."""
+        if type(op) in self.functions:
+            return Calls((Call(self.functions[type(op)], (0,), output),), 1)
+        return calls_of(op, inputs, output)
+
+
+class Read(NamedTuple):
+    """Where an input is read.
+
+    place    of the input
+    along    (axis, stride) of the axes along which it varies
+    offset   where it begins
+    indexed  of a gather, (stride, length) of each index
+    """
+
+    place: int
+    along: tuple[tuple[int, int], ...]
+    offset: int
+    indexed: tuple[tuple[int, int], ...] = ()
+
+    def on(self, axis: Callable[[int], int]) -> Read:
+        """With other numbers for axes."""
+        along = tuple(sorted([(axis(a), s) for a, s in self.along]))
+        return Read(self.place, along, self.offset, self.indexed)
+
+
+class Reduced(NamedTuple):
+    """The axes over which a reduction goes, and those of what it makes, in order."""
+
+    axes: tuple[int, ...]
+    left: tuple[int, ...]
+
+    def on(self, axis: Callable[[int], int]) -> Reduced:
+        """With other numbers for axes."""
+        return Reduced(tuple(sorted(map(axis, self.axes))), tuple(map(axis, self.left)))
+
+
+Data = Read | Reduced | Number | None
+
+
 class Item(NamedTuple):
     """A value.
 
-    name  of a ufunc, "choose" or "cast"; one of REDUCTIONS; "load", "gather" or "number"
+    fn    a ufunc or a function of the dialect, CHOOSE or CAST; "sum", "prod", "max", "min", "any",
+          "all" or "mean"; "load", "gather" or "number"
     args  items by number; of a gather, indices as int64
-    data  load: (place, ((axis, stride), ...), offset); number: the number; reductions: the axes;
-          gather: as load, and of each index (stride, length)
-    left  reductions: the axes of what they make, in order
+    data  of a load or gather where it reads, of a reduction its axes, of a number itself
     """
 
-    name: str
+    fn: Any
     args: tuple[int, ...]
     dtype: DType
-    data: Any = None
-    left: tuple[int, ...] = ()
+    data: Data = None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return name_of(self.fn)
 
     @property
     def reduces(self) -> bool:
         """Whether it is a reduction."""
-        return self.name in REDUCTIONS
+        return isinstance(self.data, Reduced)
+
+    def on(self, axis: Callable[[int], int]) -> Item:
+        """With other numbers for axes."""
+        data = self.data
+        if data is None or isinstance(data, Number):
+            return self
+        return Item(self.fn, self.args, self.dtype, data.on(axis))
 
 
 class Output(NamedTuple):
@@ -60,6 +120,10 @@ class Output(NamedTuple):
 
     item: int
     axes: tuple[int, ...]
+
+    def on(self, axis: Callable[[int], int]) -> Output:
+        """With other numbers for axes."""
+        return Output(self.item, tuple(map(axis, self.axes)))
 
 
 class Lowered(NamedTuple):
@@ -81,35 +145,16 @@ class Ref(NamedTuple):
     dims: Dims
 
 
-def calls(op: Op, inputs: tuple[DType, ...], made: DType) -> Sequence[Call] | None:
-    """The calls that an element-wise op makes; the last one makes its result. None: not known."""
-    name = _WHOLE.get(type(op))
-    if name is not None:
-        return [Call(name, (0,), made)]
-    traced = calls_of(op, inputs, made)
-    if traced is None:
-        return None
-    steps = traced.steps
-    if traced.result == len(inputs) + len(steps) - 1:
-        return steps
-    return [*steps, Call("cast", (traced.result,), made)]
-
-
-def name_of(call: Call) -> str:
-    """What a call is called here."""
-    return call.fn if isinstance(call.fn, str) else call.fn.__name__
-
-
-def lower(group: LoopGroup) -> Lowered:
+def lower(group: LoopGroup, dialect: Dialect) -> Lowered:
     """The items of a group whose members can all run in one loop."""
-    return _LoopLowering(group).run()
+    return _LoopLowering(group, dialect).run()
 
 
 class _LoopLowering:
-    def __init__(self, group: LoopGroup) -> None:
-        self.group = group
+    def __init__(self, group: LoopGroup, dialect: Dialect) -> None:
+        self.group, self.dialect = group, dialect
         self.items: list[Item] = []
-        self.shape = group.space.shape
+        self.shape = tuple([d for d in group.space.shape if d != 1])
         self.loop = tuple(range(len(self.shape)))  # its axes, before all others
         self.parent = [*self.loop]  # of each axis: itself, or an axis that is the same
         self.lengths = [*self.shape]
@@ -123,20 +168,14 @@ class _LoopLowering:
         """Member by member."""
         for member in self.group.members:
             self.values.append(self._member(member))
-        refs = []
-        for o in self.group.outputs:
-            value = self.values[o]
-            assert isinstance(value, Ref)
-            refs.append(value)
-        return self._resolved(refs)
+        return self._resolved([self._read(o) for o in self.group.outputs])
 
     # --- members -----------------------------------------------------------------------------
 
     def _member(self, member: Member) -> Ref | tuple[int, Strided]:
         op, type_ = member.op, member.type
         if isinstance(op, Number):
-            number = self._item("number", (), op.dtype, op.array().item())
-            return Ref(number, (None,) * len(type_.shape))
+            return Ref(self._item("number", (), op.dtype, op), (None,) * len(type_.shape))
         if type(op) in GATHERS:
             return self._gather(op, member)
         if op.elementwise:
@@ -144,7 +183,7 @@ class _LoopLowering:
         first = member.reads[0]
         value, of = self.values[first], lengths(self.types[first])
         if op.traits.reduction is not None:
-            return self._reduction(op, op.traits.reduction, self._read(first), of, type_)
+            return self._reduction(op, self._read(first), of, type_)
         if isinstance(value, Ref):
             return self._view(op, value, of, lengths(type_))
         view = viewed(op, type_, value[1])
@@ -159,33 +198,30 @@ class _LoopLowering:
         place, (shape, strides, offset) = value
         dims = tuple([None if d == 1 else self._axis(d) for d in shape])
         steps = [(a, s) for a, s in zip(dims, strides, strict=True) if a is not None and s]
-        data = (place, tuple(steps), offset)
-        return Ref(self._item("load", (), self.group.inputs[place].dtype, data), dims)
+        where = Read(place, tuple(steps), offset)
+        return Ref(self._item("load", (), self.group.inputs[place].dtype, where), dims)
 
     def _elementwise(self, op: Op, reads: list[Ref], made: TensorType) -> Ref:
-        steps = calls(op, tuple([self.items[r.item].dtype for r in reads]), made.dtype)
-        assert steps is not None
+        dtypes = tuple([self.items[r.item].dtype for r in reads])
+        calls = self.dialect.calls(op, dtypes, made.dtype)
+        assert calls is not None
         dims = self._together([r.dims for r in reads], lengths(made))
         numbers = [r.item for r in reads]
-        for call in steps:
-            args = [self._operand(o, numbers) for o in call.operands]
-            name = name_of(call)
-            if name in _SAME_TYPE:
-                self._agree(args, 1 if name == "choose" else 0)
-            numbers.append(self._item(name, tuple(args), call.dtype))
-        return Ref(numbers[-1], dims)
-
-    def _operand(self, operand: Any, numbers: list[int]) -> int:
-        if isinstance(operand, int):
-            return numbers[operand]
-        return self._item("number", (), operand.dtype, operand.item())
+        for fn, operands, dtype in calls.steps:
+            args = [
+                numbers[o] if isinstance(o, int) else self._number(o, o.dtype) for o in operands
+            ]
+            if self.dialect.casts:
+                self._agree(args, 1 if fn is CHOOSE else 0)
+            numbers.append(self._item(fn, tuple(args), dtype))
+        return Ref(numbers[calls.result], dims)
 
     def _agree(self, args: list[int], first: int) -> None:
         """Cast operands from `first` on to the dtype they have together."""
         dtype = np.result_type(*[self.items[a].dtype for a in args[first:]])
         for i in range(first, len(args)):
             if self.items[args[i]].dtype != dtype:
-                args[i] = self._item("cast", (args[i],), dtype)
+                args[i] = self._item(CAST, (args[i],), dtype)
 
     def _gather(self, op: Any, member: Member) -> Ref:
         of, *at = member.reads
@@ -206,54 +242,57 @@ class _LoopLowering:
         for ref, i, (axis, length, stride) in zip(refs, at, gathers, strict=True):
             item, index = self.items[ref.item], self.values[i]
             if isinstance(index, Ref):
-                offset += item.data % length * stride
+                assert isinstance(item.data, Number)
+                offset += item.data.value % length * stride
                 continue
             self.ranges.append(Range(*index, axis, length))
-            indices.append(self._item("cast", (ref.item,), _INT64))
+            indices.append(self._item(CAST, (ref.item,), _INT64))
             steps.append((stride, length))
         if isinstance(value, Ref):  # one number, wherever it is read
             return Ref(value.item, dims)
         along = [(a, s) for a, (_, s) in zip(own, kept, strict=True) if a is not None and s]
-        data = (value[0], tuple(along), offset, tuple(steps))
+        where = Read(value[0], tuple(along), offset, tuple(steps))
         dtype = self.group.inputs[value[0]].dtype
-        return Ref(self._item("gather", tuple(indices), dtype, data), dims)
+        return Ref(self._item("gather", tuple(indices), dtype, where), dims)
 
     def _broadcast(self, values: Sequence[int]) -> tuple[int, ...]:
         shape: Any = broadcast([self.types[i].shape for i in values])
         shared: tuple[int, ...] = shape
         return shared
 
-    def _reduction(
-        self, op: Op, kind: str, read: Ref, shape: tuple[int, ...], made: TensorType
-    ) -> Ref:
+    def _reduction(self, op: Op, read: Ref, shape: tuple[int, ...], made: TensorType) -> Ref:
         dims = self._together([read.dims], shape)
-        item = read.item
         axes = op.reduced_axes(shape)
         gone = tuple([a for i, a in enumerate(dims) if i in axes and a is not None])
         left = [a for i, a in enumerate(dims) if i not in axes and a is not None]
-        how = "sum" if kind == "mean" else kind
-        if gone:
-            dtype = _BOOL if kind in ("any", "all") else self.items[item].dtype
-            item = self._item(how, (item,), dtype, gone, tuple(left))
-        elif how == "sum" and is_floating(made.dtype) and (axes or not op.memory.view):
-            item = self._plus_zero(item)
-        if kind == "mean":
-            dtype = self.items[item].dtype
-            count = math.prod([self.lengths[a] for a in gone])
-            item = self._item("divide", (item, self._item("number", (), dtype, count)), dtype)
-        if self.items[item].dtype != made.dtype:
-            item = self._item("cast", (item,), made.dtype)
+        kind, reduced = op.traits.reduction, Reduced(gone, tuple(left))
+        if self.dialect.scalar:
+            item = self._scalar(kind, read.item, reduced, op.memory.view and not axes)
+            if self.items[item].dtype != made.dtype:
+                item = self._item(CAST, (item,), made.dtype)
+        else:
+            item = self._item(kind, (read.item,), made.dtype, reduced)
         left.reverse()
         return Ref(item, tuple([None if d == 1 else left.pop() for d in lengths(made)]))
 
-    def _plus_zero(self, item: int) -> int:
-        """The sum of one number, which starts from 0.0 as any: so it is never -0.0."""
+    def _scalar(self, kind: str | None, item: int, reduced: Reduced, view: bool) -> int:
+        """A reduction as steps of numbers. The sum of one starts from 0.0 as any, so it is never
+        -0.0; but for a view.
+        """
         dtype = self.items[item].dtype
-        return self._item("add", (item, self._item("number", (), dtype, 0)), dtype)
+        if reduced.axes:
+            result = _BOOL if kind in ("any", "all") else dtype
+            item = self._item("sum" if kind == "mean" else kind, (item,), result, reduced)
+        elif kind in ("sum", "mean") and is_floating(dtype) and not view:
+            item = self._item(np.add, (item, self._number(0, dtype)), dtype)
+        if kind == "mean":
+            count = self._number(math.prod([self.lengths[a] for a in reduced.axes]), dtype)
+            item = self._item(np.divide, (item, count), dtype)
+        return item
 
     def _view(self, op: Op, value: Ref, of: tuple[int, ...], shape: tuple[int, ...]) -> Ref:
         """A view of what the loop computes: axes of length 1 come and go, or it is repeated."""
-        if self.items[value.item].name == "number":
+        if isinstance(self.items[value.item].data, Number):
             return Ref(value.item, (None,) * len(shape))
         through = axes_through(op, of, shape)
         assert through is not None, op
@@ -285,7 +324,8 @@ class _LoopLowering:
     def _together(self, all_dims: Sequence[Dims], shape: tuple[int, ...]) -> Dims:
         """The axes of what is computed element by element from values broadcast to a shape."""
         first = all_dims[0]
-        if all(d == first for d in all_dims) and len(first) == len(shape) and None not in first:
+        same = all_dims.count(first) == len(all_dims)
+        if same and len(first) == len(shape) and None not in first:
             return self._framed(first)
         axes: list[int | None] = []
         for at in range(-len(shape), 0):
@@ -306,51 +346,24 @@ class _LoopLowering:
 
     # --- items -------------------------------------------------------------------------------
 
-    def _item(
-        self,
-        name: str,
-        args: tuple[int, ...],
-        dtype: DType,
-        data: Any = None,
-        left: tuple[int, ...] = (),
-    ) -> int:
-        self.items.append(Item(name, args, dtype, data, left))
+    def _number(self, value: Any, dtype: DType) -> int:
+        return self._item("number", (), dtype, Number.of(value, dtype))
+
+    def _item(self, fn: Any, args: tuple[int, ...], dtype: DType, data: Data = None) -> int:
+        self.items.append(Item(fn, args, dtype, data))
         return len(self.items) - 1
 
     def _resolved(self, refs: list[Ref]) -> Lowered:
         """Axes by their place in the loop, and equal items once."""
-
-        def axes_of(axes: Sequence[int]) -> tuple[int, ...]:
-            return tuple([self._root(a) for a in axes])
-
-        known: dict[Any, int] = {}
-        items: list[Item] = []
+        known: dict[Item, int] = {}
         new: list[int] = []
-        for name, args, dtype, data, left in self.items:
-            if name in ("load", "gather"):
-                at, steps, *rest = data
-                data = (at, tuple(sorted((self._root(a), s) for a, s in steps)), *rest)
-            elif data is not None and name != "number":
-                data = tuple(sorted(axes_of(data)))
-            item = Item(name, tuple([new[a] for a in args]), dtype, data, axes_of(left))
-            key = item._replace(data=repr(data)) if name == "number" else item
-            if key not in known:
-                known[key] = len(items)
-                items.append(item)
-            new.append(known[key])
+        for fn, args, dtype, data in self.items:
+            item = Item(fn, tuple([new[a] for a in args]), dtype, data).on(self._root)
+            new.append(known.setdefault(item, len(known)))
         outputs = []
         for ref in refs:
-            axes = axes_of([a for a in ref.dims if a is not None])
+            axes = tuple([self._root(a) for a in ref.dims if a is not None])
             assert list(axes) == sorted(axes), "an output has its axes in another order"
             outputs.append(Output(new[ref.item], axes))
         ranges = tuple(dict.fromkeys(self.ranges))
-        return Lowered(self.shape, tuple(items), tuple(outputs), ranges)
-
-
-_SAME_TYPE = frozenset(
-    [
-        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "floor_divide", "power"),
-        *("remainder", "fmod", "copysign", "hypot", "logaddexp", "equal", "not_equal", "less"),
-        *("less_equal", "greater", "greater_equal", "choose"),
-    ]
-)
+        return Lowered(self.shape, tuple(known), tuple(outputs), ranges)

@@ -7,16 +7,15 @@ choice or a cast makes no sense of it, and the op stays whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...base.kinds import kind_of
-from ...ir.op import Op, lasting
-from ...ir.types import Array, DType, as_dtype
+from ..base.kinds import kind_of
+from ..ir.op import Op, lasting
+from ..ir.types import Array, DType, as_dtype
 
 CHOOSE = "choose"
 CAST = "cast"
@@ -42,6 +41,11 @@ class Calls(NamedTuple):
     result: int
 
 
+def name_of(fn: Any) -> str:
+    """What a function is called."""
+    return fn if isinstance(fn, str) else str(fn.__name__)
+
+
 def calls_of(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
     """The calls that the kernel of an element-wise op makes on inputs of these dtypes.
 
@@ -65,23 +69,6 @@ def _calls(op: Op, inputs: tuple[DType, ...], output: DType) -> Calls | None:
 
 
 _known = lru_cache(maxsize=4096)(_calls)
-
-
-def writing(ufunc: np.ufunc) -> Callable[..., Any]:
-    """A ufunc as a function whose last argument may be the array to write into."""
-    return _WRITING.get(ufunc, ufunc)
-
-
-def _maximum(x: Any, y: Any, out: Any = None) -> Any:
-    return np.maximum(x, y, out=out)
-
-
-def _minimum(x: Any, y: Any, out: Any = None) -> Any:
-    return np.minimum(x, y, out=out)
-
-
-# By position NumPy 2.4 takes a third argument of these two for one more operand, and warns.
-_WRITING: dict[np.ufunc, Callable[..., Any]] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 class _NotAnArray(TypeError):
