@@ -128,10 +128,8 @@ def gradients(
     if isinstance(overrides, Mapping):  # what this very call chooses has to have an effect
         reached = {"asked": set(), "opened": set()}
     with asking(question, **reached):
-        dxs = _flow(question, graphs)
-        with Within(_ambient(graphs[0])) as context:
-            pairs = zip(dxs, x_list, strict=True)
-            answer = unflatten(xs, [_answer(dx, x, unconnected, context) for dx, x in pairs])
+        pairs = zip(_flow(question, graphs), x_list, strict=True)
+        answer = unflatten(xs, [_answer(dx, x, unconnected, graphs[0]) for dx, x in pairs])
     if reached and choice is not None:
         choice.check_reached(**reached)
     return answer
@@ -346,11 +344,11 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
     return off
 
 
-def _answer(dx: Tensor | None, x: Tensor, unconnected: str, context: Context) -> Tensor | None:
+def _answer(dx: Tensor | None, x: Tensor, unconnected: str, graph: Graph) -> Tensor | None:
     if dx is None and unconnected == "zero":
         dx = ZeroTensor(x)
     if isinstance(dx, ZeroTensor):  # one that is handed out becomes a node now
-        outer, context.origin = context.origin, x.node
-        dx.node  # noqa: B018
-        context.origin = outer
+        with Within(_ambient(graph)) as context:
+            context.origin = x.node
+            dx.node  # noqa: B018
     return dx
