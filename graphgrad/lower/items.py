@@ -30,12 +30,12 @@ Dims = tuple[int | None, ...]
 
 
 class Dialect(NamedTuple):
-    """What a backend's functions need to be said; by default nothing, as NumPy's do not.
+    """How what a backend calls differs from NumPy's functions; by default in nothing.
 
-    functions  ops that are one function, whatever their kernels call, and its name
-    casts      operands of several dtypes are cast to the one that they have together
+    functions  ops that are one function there, whatever their kernels call, and its name
+    casts      operands of several dtypes are cast to one before a call
     scalar     reductions keep the dtype of what they reduce, a mean is a sum that is divided, and
-               a reduction of single numbers is these numbers
+               one number is not reduced
     """
 
     functions: Mapping[type[Op], str] = MappingProxyType({})
@@ -63,21 +63,12 @@ class Read(NamedTuple):
     offset: int
     indexed: tuple[tuple[int, int], ...] = ()
 
-    def on(self, axis: Callable[[int], int]) -> Read:
-        """With other numbers for axes."""
-        along = tuple(sorted([(axis(a), s) for a, s in self.along]))
-        return Read(self.place, along, self.offset, self.indexed)
-
 
 class Reduced(NamedTuple):
     """The axes over which a reduction goes, and those of what it makes, in order."""
 
     axes: tuple[int, ...]
     left: tuple[int, ...]
-
-    def on(self, axis: Callable[[int], int]) -> Reduced:
-        """With other numbers for axes."""
-        return Reduced(tuple(sorted(map(axis, self.axes))), tuple(map(axis, self.left)))
 
 
 Data = Read | Reduced | Number | None
@@ -109,10 +100,12 @@ class Item(NamedTuple):
 
     def on(self, axis: Callable[[int], int]) -> Item:
         """With other numbers for axes."""
-        data = self.data
-        if data is None or isinstance(data, Number):
-            return self
-        return Item(self.fn, self.args, self.dtype, data.on(axis))
+        fn, args, dtype, data = self
+        if isinstance(data, Read):
+            data = data._replace(along=tuple(sorted([(axis(a), s) for a, s in data.along])))
+        elif isinstance(data, Reduced):
+            data = Reduced(tuple(sorted(map(axis, data.axes))), tuple(map(axis, data.left)))
+        return Item(fn, args, dtype, data)
 
 
 class Output(NamedTuple):
@@ -120,10 +113,6 @@ class Output(NamedTuple):
 
     item: int
     axes: tuple[int, ...]
-
-    def on(self, axis: Callable[[int], int]) -> Output:
-        """With other numbers for axes."""
-        return Output(self.item, tuple(map(axis, self.axes)))
 
 
 class Lowered(NamedTuple):
@@ -357,8 +346,9 @@ class _LoopLowering:
         """Axes by their place in the loop, and equal items once."""
         known: dict[Item, int] = {}
         new: list[int] = []
-        for fn, args, dtype, data in self.items:
-            item = Item(fn, tuple([new[a] for a in args]), dtype, data).on(self._root)
+        for item in self.items:
+            fn, args, dtype, data = item.on(self._root) if item.data else item
+            item = Item(fn, tuple([new[a] for a in args]), dtype, data)
             new.append(known.setdefault(item, len(known)))
         outputs = []
         for ref in refs:

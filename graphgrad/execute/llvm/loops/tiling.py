@@ -125,7 +125,7 @@ def _row_last(lowered: Lowered, row: frozenset[int]) -> Lowered:
     place = {a: i for i, a in enumerate(order)}.__getitem__
     lengths = tuple([lowered.lengths[a] for a in order])
     items = tuple([item.on(place) for item in lowered.items])
-    outputs = tuple([o.on(place) for o in lowered.outputs])
+    outputs = tuple([Output(o.item, tuple(map(place, o.axes))) for o in lowered.outputs])
     return lowered._replace(lengths=lengths, items=items, outputs=outputs)
 
 
