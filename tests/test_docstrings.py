@@ -201,6 +201,33 @@ def test_a_section_of_the_functions_own_comes_before_those_of_its_op_and_familie
     assert inspect.getdoc(halve).endswith(">>> halve(2)\n1")
 
 
+def in_one_line(x):
+    """e**x."""
+
+
+def in_more_lines(x):
+    """e**x.
+
+    Of any x.
+    """
+
+
+def with_an_example_that_follows(x):
+    """e**x.
+    >>> 1
+    1
+    """
+
+
+@pytest.mark.parametrize("f", [in_one_line, in_more_lines, with_an_example_that_follows])
+def test_sections_of_an_op_stand_apart_in_any_docstring(f):
+    before = inspect.getdoc(f)
+    after = inspect.getdoc(documented(gg.op_types()["Exp"])(f))
+    assert "\n\nReturns: y, of the shape and dtype of x.\n\nRaises:" in after
+    assert after.startswith(before.partition("\n>>>")[0] + "\n\nParameters: x: any shape;")
+    assert after.endswith("\n\n>>> 1\n1" if ">>>" in before else "[DLMF 4.7(ii)].")
+
+
 @pytest.mark.parametrize("module", sorted(FOUND))
 def test_examples_of_public_docstrings_run(module):
     if lacks := lacking(module):

@@ -81,3 +81,10 @@ def asking(question: AnyQuestion, **changes: Any) -> Within:
     if changes:
         context.answering = context.answering._replace(**changes)
     return Within(context)
+
+
+def knowing(**changes: Any) -> Within:
+    """Where something else is known of the question that is answered; nothing is asked anew."""
+    context = current().copy()
+    context.answering = context.answering._replace(**changes)
+    return Within(context)

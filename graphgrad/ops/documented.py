@@ -14,6 +14,7 @@ __all__ = ["documented", "sections"]
 OF_OPS = ("Parameters", "Returns", "Raises", "Gradient")
 HEADINGS = (*OF_OPS, "Source")
 OWN = re.compile(r"\n\n *(Parameters|Returns|Raises|Gradient|Source):")
+INDENT = re.compile(r"\n( *)\S")
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -42,11 +43,13 @@ def documented(op: type[Op]) -> Callable[[Function], Function]:
         if function.__doc__ is not None:  # python -OO leaves none
             text, prompt, example = function.__doc__.partition(">>>")
             body = text.rstrip()
-            blank_line = text[len(body) :]
             summary, *own = OWN.split(body)
             told = sections(op) | dict(zip(own[::2], own[1::2], strict=True))
             parts = [f"{heading}:{told[heading]}" for heading in HEADINGS if heading in told]
-            function.__doc__ = blank_line.join([summary, *parts, prompt + example])
+            parts += [prompt + example] if prompt else []
+            indent = INDENT.search(f"{function.__doc__}{Op.__doc__}")  # the op's, of one line alone
+            end = "" if prompt else text[len(body) :]
+            function.__doc__ = f"\n\n{indent[1] if indent else ''}".join([summary, *parts]) + end
         return function
 
     return complete

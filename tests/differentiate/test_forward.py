@@ -563,6 +563,32 @@ def test_S25_own_jvp_may_ask_for_the_inside():
     assert value(jvp(y, x), {x: 0.5}) == pytest.approx(10 * np.cos(0.5))
 
 
+def test_S25_gradients_that_an_own_jvp_asks_for_are_questions_of_their_own():
+    """Each calls the rules on its way anew: a draw is another, and no two are parts of one call."""
+    x = gg.placeholder(())
+    noise = []
+
+    def forward(site, dx):
+        z = 2.0 * site.inputs[0]
+
+        def squashed():
+            with gg.override_gradient(lambda s, dy: gg.tanh(dy)):
+                return gg.sin(z)
+
+        y = gg.cond(z > 0, squashed, lambda: z)
+        with gg.override_gradient(lambda s, dy: dy * gg.random.normal(())):
+            drawn = gg.sin(z)
+        noise.extend(gg.gradients(drawn, z) for _ in range(2))
+        return dx * (gg.gradients(y, z) + gg.gradients(2.0 * y, z))
+
+    with gg.override_gradient(gg.Rule(lambda s, dy: dy, "own", jvp=forward)):
+        y = gg.exp(x)
+    dy = jvp(y, x)
+    assert value(dy, {x: 1.0}) == pytest.approx(np.tanh(1) + np.tanh(2))
+    first, second = values(noise, {x: 1.0})
+    assert first != second
+
+
 def test_S25_own_jvp_in_a_body_of_cond():
     x = gg.placeholder(())
 

@@ -14,7 +14,7 @@ from ...ops.base import NO_GRAD, ZERO, is_zero
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..call import Calling, call_rule
 from ..linearity import NonLinear, check_linear
-from ..question import asking
+from ..question import asking, knowing
 from ..site import Gradient, NodeSite, RegionSite, Site
 from .jvp_rule import jvp_as_rule, marked_piece
 
@@ -110,9 +110,7 @@ class WatchedRegion(Watched, RegionSite):
 
 def judged_inside(site: Site) -> Within:
     """Rules called in this block, by the rule of a site, are judged as that rule is."""
-    here = current()
-    judge = site.judge if isinstance(site, Watched) else here.answering.judge
-    return asking(here.question, judge=judge)
+    return knowing(judge=site.judge if isinstance(site, Watched) else current().answering.judge)
 
 
 def watched(site: Site, judge: Judge) -> Site:

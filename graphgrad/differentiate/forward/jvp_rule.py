@@ -21,7 +21,7 @@ from ...ops.batching import Batch, Outputs
 from ...regions.opening import Pins, region_around
 from ...regions.rules import Rule
 from ..call import Calling
-from ..question import asking
+from ..question import knowing
 from ..site import Site
 
 PIECE = "jvp"
@@ -86,8 +86,7 @@ def jvp_as_rule(call: Calling, real: Sequence[bool]) -> Callable[..., list[Any]]
     def transpose(_: Site, *dxs: Any) -> list[Any]:
         supply = iter(dxs)
         given = [next(supply) if x.type.differentiable else None for x in site.inputs]
-        outer = current()
-        with asking(outer.question, running=(*outer.answering.running, site._target)):
+        with knowing(running=(*current().answering.running, site._target)):
             entries = call.tangents(given)
         return [entry for entry, here in zip(entries, real, strict=True) if here]
 
