@@ -81,6 +81,12 @@ def note_twin(step: Step, first: Step) -> None:
     step.graph.twins[step] = first.graph.twins.setdefault(first, Twins(first.graph, first))
 
 
+def note_built_again(step: Step, first: Step) -> None:
+    """Note that a step was built once more from another: choices and marks for that are its own."""
+    assert step.graph is not None
+    step.graph.again[step] = built_from(first)
+
+
 def copied_steps(old: Graph, new: Graph) -> Iterator[tuple[Step, Step]]:
     """The nodes and regions of a graph that was copied as a whole, each with its copy."""
     yield from zip(old.nodes, new.nodes, strict=True)

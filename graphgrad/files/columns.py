@@ -15,7 +15,7 @@ from ..base.errors import FileError
 from ..ir.flat import Flat
 from ..ir.node import Twins
 from ..ir.op import Op
-from .marks import MarkWriter
+from .marks import Home, MarkWriter
 from .tables import Tables
 from .values import Unwritten, written
 
@@ -33,9 +33,10 @@ class ColumnWriter:
     def written(self, flats: Sequence[Flat]) -> list[dict[str, Any]]:
         """The columns of a graph and of the bodies in it."""
         shared = _in_several(flats)
-        return [self._columns(flat, shared) for flat in flats]
+        return [self._columns((flats, flat), shared) for flat in flats]
 
-    def _columns(self, flat: Flat, shared: dict[Twins, int]) -> dict[str, Any]:
+    def _columns(self, home: Home, shared: dict[Twins, int]) -> dict[str, Any]:
+        _, flat = home
         own: list[Any] = []
         twins = {each: k for k, each in enumerate(_twins(flat))}
         columns = {
@@ -47,13 +48,13 @@ class ColumnWriter:
             "controls": _sparse(flat["controls"], list),
             "region": _sparse(flat["region"], int),
             "origin": _sparse(flat["origin"], _origin),
-            "stamp": _sparse(flat["stamp"], lambda mark: self.marks.written(mark, flat)),
+            "stamp": _sparse(flat["stamp"], lambda mark: self.marks.written(mark, home)),
             "scope": _runs(flat["scope"]),
             "line": self._lines(flat["position"]),
             "named": _sparse({i: name for name, i in flat["named"].items()}, str),
             "state": _sparse(flat["state"], self.tables.array),
             "random": [written(n, self.tables) for n in flat["random"]],
-            "regions": [self._region(r, flat, i) for i, r in enumerate(flat["regions"])],
+            "regions": [self._region(r, home, i) for i, r in enumerate(flat["regions"])],
             "scattered": flat["scattered"],
             "twins": [[node, i, twins[each]] for node, i, each in flat["twins"]],
             "twins_in_bodies": [[k, shared[each]] for each, k in twins.items() if each in shared],
@@ -95,7 +96,7 @@ class ColumnWriter:
         rows = [(i, *self.tables.line(at)) for i, at in sorted(positions.items())]
         return [list(column) for column in zip(*rows, strict=True)]
 
-    def _region(self, region: dict[str, Any], flat: Flat, index: int) -> dict[str, Any]:
+    def _region(self, region: dict[str, Any], home: Home, index: int) -> dict[str, Any]:
         settled, group = region["settled"], region["group"]
         try:
             attrs = written(region["attrs"], self.tables)
@@ -105,7 +106,7 @@ class ColumnWriter:
                 f"with {error}."
             ) from None
         fields = {
-            "rule": self.marks.written(region["rule"], flat),
+            "rule": self.marks.written(region["rule"], home),
             "kind": region["kind"],
             "parent": region["parent"],
             "origin": None if region["origin"] is None else _origin(region["origin"]),

@@ -19,6 +19,9 @@ from .values import Unwritten, written
 
 CLOSED = 1 << 30
 
+Home = tuple[Sequence[Flat], Flat]
+"""A flat graph, after a graph and the bodies in it that it is one of, side by side."""
+
 
 class MarkWriter:
     """Writes marks, and the table of rules."""
@@ -34,7 +37,7 @@ class MarkWriter:
         self._around: list[Rule] = []
         self._reached = CLOSED
 
-    def written(self, mark: Any, home: Flat) -> Any:
+    def written(self, mark: Any, home: Home) -> Any:
         """What stands for a mark of a flat graph."""
         if mark is None or isinstance(mark, str):
             return mark
@@ -46,7 +49,7 @@ class MarkWriter:
             return {"up": len(self._around) - 1 - place}
         return self._known.get(mark) or self._rule(mark, home)
 
-    def _rule(self, rule: Rule, home: Flat) -> Any:
+    def _rule(self, rule: Rule, home: Home) -> Any:
         """A place in the table, or all of it where it refers to a rule around it."""
         before, self._reached = self._reached, CLOSED
         self._around.append(rule)
@@ -68,7 +71,7 @@ class MarkWriter:
             self.rules.append(content)
         return place
 
-    def _content(self, rule: Rule, home: Flat) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _content(self, rule: Rule, home: Home) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a rule is wherever it is put, and what it reads of this place."""
         contract = rule.contract
         content: dict[str, Any] = {
@@ -83,7 +86,7 @@ class MarkWriter:
                 content[kind], sites[f"{kind} here"] = self._function(fn, rule, home)
         return {k: v for k, v in content.items() if v is not None}, sites
 
-    def _function(self, fn: Any, rule: Rule, home: Flat) -> tuple[Any, Any]:
+    def _function(self, fn: Any, rule: Rule, home: Home) -> tuple[Any, Any]:
         if isinstance(fn, BeyondStored):
             return {"beyond": fn.order}, None
         if not isinstance(fn, StoredRule):
@@ -126,7 +129,7 @@ class MarkWriter:
             raise FileError(f"it cannot be saved: {rule!r:.80} gives {error}.") from None
 
 
-def _read_here(trace: StoredTrace, home: Flat) -> dict[str, Any] | None:
+def _read_here(trace: StoredTrace, home: Home) -> dict[str, Any] | None:
     """Of a trace, what it refers to in the graph of its site; None: nothing."""
     refs = {
         "home": [[list(at[0]), at[1]] for _, (kind, *at) in trace.captures if kind == "home"],
@@ -136,16 +139,20 @@ def _read_here(trace: StoredTrace, home: Flat) -> dict[str, Any] | None:
     return {k: v for k, v in refs.items() if v} or None
 
 
-def _asked(asked: Asked, home: Flat) -> list[Any]:
-    """A step, what is around it, and whether it is marked now as it was when it was traced."""
-    now = mark_in(home, asked.is_node, asked.index)
-    return [asked.is_node, asked.index, asked.around, _is_same(now, asked.mark)]
+def _asked(asked: Asked, home: Home) -> list[Any]:
+    """A step, what is around it, whether it is marked now as when it was traced, and its body."""
+    same = _is_same(mark_in(home, asked), asked.mark)
+    row = [asked.is_node, asked.index, asked.around, same]
+    return [*row, list(asked.body)] if asked.body else row
 
 
 def _is_same(now: Any, mark: Any) -> bool:
     return now is mark or (isinstance(mark, str) and now == mark)
 
 
-def mark_in(flat: Flat, is_node: bool, index: int) -> Any:
-    """The mark of a step of a flat graph."""
-    return flat["stamp"].get(index) if is_node else flat["regions"][index]["rule"]
+def mark_in(home: Home, asked: Asked) -> Any:
+    """The mark of a step of a flat graph, or of a body in it."""
+    flats, flat = home
+    for place in asked.body:
+        flat = flats[flat["bodies"][place]["graph"]]
+    return flat["stamp"].get(asked.index) if asked.is_node else flat["regions"][asked.index]["rule"]

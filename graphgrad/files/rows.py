@@ -37,7 +37,9 @@ class ColumnReader:
         for g, size in zip(graphs, sizes, strict=True):
             size.within = [sizes[b["graph"]] for b in g.get("bodies", ())]
         shared: dict[int, Twins] = {}
-        return [self._flat(g, size, shared) for g, size in zip(graphs, sizes, strict=True)]
+        flats = [self._flat(g, size, shared) for g, size in zip(graphs, sizes, strict=True)]
+        self.marks.note_asked(flats)
+        return flats
 
     def _flat(self, said: dict[str, Any], size: Size, shared: dict[int, Twins]) -> Flat:
         pairs = zip(said.get("bodies", ()), size.within, strict=True)
@@ -84,7 +86,6 @@ class ColumnReader:
             region["rule"] = self.marks.read(r.get("rule"), flat, size)
         for i, mark in size.column("stamp"):
             flat["stamp"][i] = self.marks.read(mark, flat, size)
-        self.marks.note_asked(flat)
 
     def _ops(self, places: list[Any], own: list[Any]) -> list[Any]:
         """Ops of the table, and those of the graph's own, at -1 and before."""

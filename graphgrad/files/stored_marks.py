@@ -29,6 +29,9 @@ class Places(Protocol):
     def region(self, at: Any) -> int:
         """A region."""
 
+    def body(self, at: Any) -> Places:
+        """A body in it, by those of bodies in one another."""
+
     def step(self, is_node: Any, at: Any) -> int:
         """A node or region."""
 
@@ -74,12 +77,13 @@ class MarkReader:
             return ready
         return self._rule(self._rows[at], said, home, places)
 
-    def note_asked(self, flat: Flat) -> None:
-        """Tell what was asked of a flat graph, whose marks are all there, how that is marked."""
+    def note_asked(self, flats: list[Flat]) -> None:
+        """Tell what was asked of flat graphs, whose marks are all there, how that is marked."""
+        there = set(map(id, flats))
         for asked, home in self._asked:
-            if home is flat and asked.mark is AS_MARKED:
-                asked.mark = mark_in(flat, asked.is_node, asked.index)
-        self._asked = [(a, home) for a, home in self._asked if home is not flat]
+            if id(home) in there and asked.mark is AS_MARKED:
+                asked.mark = mark_in((flats, home), asked)
+        self._asked = [(a, home) for a, home in self._asked if id(home) not in there]
 
     def _rule(self, row: Any, here: dict[str, Any], home: Any, places: Any) -> Rule:
         rule = Rule.__new__(Rule)
@@ -148,9 +152,12 @@ class MarkReader:
         return "value", read(said["value"], self._tables)
 
     def _asked_of(self, said: Any, home: Flat, places: Places) -> Asked:
-        is_node, index, around, same = said
+        is_node, index, around, same, *body = said
         asked = Asked.__new__(Asked)
         asked.is_node = is_node is True
+        if body:
+            (path,) = body
+            places, asked.body = places.body(path), tuple(path)
         asked.index = places.step(is_node, index)
         asked.around = None if around is None else places.region(around)
         asked.mark = AS_MARKED if same is True else OTHERWISE

@@ -166,6 +166,12 @@ def contents_of(region: Region) -> Contents:
     return boundaries_of(region.graph).of(region)
 
 
+def is_empty(region: Region) -> bool:
+    """Whether nothing lies in a region: one that was unmarked is there for what it was read for."""
+    scan(region.graph)
+    return contents_of(region).first is None
+
+
 def boundaries_of(graph: Graph) -> Boundaries:
     """What is known of the regions of a graph."""
     if graph.boundaries is None:

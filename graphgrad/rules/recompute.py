@@ -11,6 +11,7 @@ from typing import Any
 from ..base.domains import FROM_ONE, INTEGER
 from ..base.errors import GradientError, GraphError
 from ..base.tree import flatten, unflatten
+from ..differentiate.additive import note_built_again
 from ..differentiate.choosing import resolved
 from ..differentiate.forward.judge import judged_inside
 from ..differentiate.gradients import gradients
@@ -153,8 +154,7 @@ class _Again(Transplant):
             for node in copy.nodes:
                 node.origin = node.origin or self.call
         for step, new in self.twins().items():
-            assert new.graph is not None
-            new.graph.again[new] = built_from(step)
+            note_built_again(new, step)
 
     def place(self, node: Node, inputs: Tensors) -> Tensors:
         """The node built anew: what was derived stays so; an update is not made a second time."""

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.node import rule_name
+from graphgrad.regions.index import bodies_of
+from graphgrad.regions.select import members_of
 
 from ..each import crossed
 
@@ -418,3 +421,175 @@ def test_a_rule_under_vmap_asks_anew_for_each_question():
         after = gg.gradients(y, [x, w], unconnected="zero")
         found = gg.evaluate([*before, *after], {x: [0.0, 0.0], w: [0.0, 0.0]})
     assert [a.tolist() for a in found] == [[2, 2], [0, 0], [0, 0], [0, 0]]
+
+
+# --- where only the home can answer, and what is marked lies in a body --------------------------
+
+
+def sine(x):
+    """sin(x), whose exp and sin are in one region: at 0 the factor is 3."""
+    with gg.override_gradient("edited/inner"):
+        return gg.sin(gg.exp(x) - 1.0)
+
+
+BODIES = {
+    "cond": lambda x: gg.cond(x < 1.0, lambda: sine(x), lambda: x),
+    "switch": lambda x: gg.switch(gg.cast(x < 1.0, "int32"), [gg.exp, sine, gg.sin], x),
+    "scan": lambda x: gg.scan(lambda c, _: (sine(c), c), x, length=1)[0],
+    "while": lambda x: gg.while_loop(
+        lambda s: s[0] < 1, lambda s: (s[0] + 1, sine(s[1])), (gg.constant(0), x)
+    )[1],
+    "checkpoint": lambda x: gg.rules.checkpoint(sine)(x),
+    "scan in a cond": lambda x: gg.cond(x < 1.0, lambda: BODIES["scan"](x), lambda: x),
+    "cond in a scan": lambda x: gg.scan(lambda c, _: (BODIES["cond"](c), c), x, length=1)[0],
+    "cond in a checkpoint": lambda x: gg.rules.checkpoint(BODIES["cond"])(x),
+}
+
+
+def in_a_branch(site, dy):
+    """2 x the default, which a branch asks for: away from home the home answers."""
+    two = gg.constant(2.0)
+    return gg.cond(two > 0.0, lambda: two * site.default(dy)[0], lambda: dy)
+
+
+def with_body(body, journey=""):
+    """A region around a body that is marked inside: the graph at home, x and y after a journey."""
+    with gg.Graph() as home:
+        x, one = gg.placeholder((), name="x"), gg.constant(1.0)
+
+        def f(x):
+            with gg.override_gradient(lambda site, dy: one * in_a_branch(site, dy)):
+                return BODIES[body](x) * 1.0
+
+        y = gg.identity(gg.vmap(f)(x[None])[0] if journey == "vmap" else f(x))
+    if journey == "import in a region":
+        with gg.Graph():
+            with gg.override_gradient(lambda site, *dys: site.default(*dys)):
+                there = gg.import_graph(home)
+            return home, there[x], gg.identity(there[y])
+    return home, *travelled(home, x, y, journey)
+
+
+def of_body(y, x):
+    with x.graph:
+        return gg.evaluate(gg.gradients(y, x), {x: 0.0})
+
+
+def inner_region(graph):
+    """The region of the forward body: those of derivatives are in graphs that were made later."""
+    bodies = sorted(bodies_of(graph), key=lambda body: body.number)
+    inner = [r for body in bodies for r in body.regions if rule_name(r.rule) == "edited/inner"]
+    return next(filter(members_of, inner))
+
+
+AWAY = ["copy", "import in a region", "subgraph", "pickle", "vmap"]
+OTHERS = r"marks of .* are others than|has another rule here than when the graph was stored"
+
+
+@crossed(AWAY, sorted(BODIES))
+def test_S27_marks_in_a_body_count_where_a_branch_of_the_rule_asks_for_its_default(journey, body):
+    """A change of them, which the home does not know of, is an error, and none as it is undone."""
+    _, x, y = with_body(body, journey)
+    region = inner_region(x.graph)
+    before = region.rule
+    region.graph.mark(region, seven, replace=True)
+    with pytest.raises((gg.RegionError, gg.GradientError), match=OTHERS):
+        of_body(y, x)
+    region.graph.mark(region, before, replace=True)
+    assert of_body(y, x) == 6.0
+
+
+@crossed(["copy", "import", "pickle", "vmap"], ["cond", "scan", "cond in a checkpoint"], EDITS[::3])
+def test_S04_marks_put_in_or_taken_from_a_body_are_an_error_where_the_home_answers(
+    journey, body, how
+):
+    _, x, y = with_body(body, journey)
+    region = inner_region(x.graph)
+    if how == "unmark":
+        region.graph.unmark(region)
+    else:
+        exp = next(n for n in region.graph.nodes if n.region is region)
+        region.graph.unmark(region)
+        region.graph.mark(exp, seven, allow_inside=True)
+    with pytest.raises((gg.RegionError, gg.GradientError), match=OTHERS):
+        of_body(y, x)
+
+
+@crossed(["copy", "import", "subgraph"], ["cond", "while", "cond in a scan"])
+def test_S27_marks_changed_in_a_body_at_home_are_an_error_elsewhere(journey, body):
+    home, x, y = with_body(body, journey)
+    home.mark(gg.select.rule("edited/inner"), seven, replace=True)
+    with pytest.raises(gg.RegionError, match="were changed where that came from since"):
+        of_body(y, x)
+
+
+def test_S27_a_region_that_is_marked_at_home_later_is_an_error_elsewhere():
+    with gg.Graph() as home:
+        x = gg.placeholder((3,), name="x")
+        one = gg.constant(1.0)
+        with gg.override_gradient(lambda s, dy: [one * dx for dx in by_gradients(s, dy)]):
+            y = gg.sin(gg.exp(x) - 1.0) * 1.0
+    x, y = travelled(home, x, y, "copy")
+    exp, sub, sin = (n for n in home.nodes if n.type in ("Exp", "Subtract", "Sin"))
+    home.mark(gg.select.nodes(exp, sub, sin), seven, allow_inside=True)
+    with pytest.raises(gg.RegionError, match=r"the marks of Exp_\d+ .* are others"):
+        asked(y, x)
+
+
+def test_S04_the_step_that_an_edit_is_an_error_for_is_the_first_in_the_graph():
+    for _ in range(8):
+        _, x, y = with_body("cond", "copy")
+        x.graph.unmark(gg.select.rule("edited/inner"))
+        x.graph.mark(gg.select.op("Sin", "Exp"), seven, allow_inside=True)
+        with pytest.raises(gg.RegionError, match="the marks of edited/inner"):
+            of_body(y, x)
+
+
+@crossed(["", "copy", "vmap"], ["cond", "scan", "cond in a scan", "checkpoint"])
+def test_S05_a_choice_for_a_step_in_a_body_counts_where_a_branch_asks_for_the_default(
+    journey, body
+):
+    """Or it is an error. What a gradient builds once more of the body is that body to the call."""
+    _, x, y = with_body(body, journey)
+    region = inner_region(x.graph)
+    with x.graph:
+        try:
+            dx = gg.gradients(y, x, overrides={region: seven})
+        except gg.GradientError as error:
+            assert journey and "its default is taken there" in str(error)
+            return
+    assert gg.evaluate(dx, {x: 0.0}) == 14.0
+
+
+@crossed(["", "copy", "import", "vmap"], ["cond", "scan", "cond in a scan"])
+def test_S04_a_mark_in_a_body_counts_for_what_a_derivative_built_once_more_of_it(journey, body):
+    """The second derivative of y is through the region again, with the mark that is put between."""
+
+    def second(kind):
+        with gg.Graph() as home:
+            x, one = gg.placeholder((), name="x"), gg.constant(1.0)
+
+            def rule(site, dy):
+                if kind == "deferred":
+                    return 2.0 * one * site.default(dy)[0]
+                return one * in_a_branch(site, dy)
+
+            def f(x):
+                with gg.override_gradient(rule):
+                    return BODIES[body](x) * 1.0
+
+            y = gg.identity(gg.vmap(f)(x[None])[0] if journey == "vmap" else f(x))
+        x, y = travelled(home, x, y, journey)
+        with x.graph as graph:
+            graph.unmark(inner_region(graph))
+            home.unmark(inner_region(home)) if journey not in ("", "vmap") else None
+            try:
+                dx = gg.gradients(y, x)
+                graph.mark("Sin", lambda site, dy: 5.0 * dy * site.inputs[0], allow_inside=True)
+                return gg.evaluate(gg.gradients(dx, x, unconnected="zero"), {x: 0.3})
+            except gg.RegionError as error:
+                assert journey == "vmap" and "are others than" in str(error)
+                return None
+
+    found = second("branch")
+    assert found is None or found == pytest.approx(second("deferred"), rel=1e-12)

@@ -15,7 +15,7 @@ from ...ir.program import Program
 from ...ops.base import ZeroTensor
 from ...ops.control import BodyGraph
 from ...regions.index import bodies_of
-from ..additive import copied_steps, note_twin
+from ..additive import copied_steps, note_built_again, note_twin
 from ..travel.carrier import Carrier
 from ..travel.transplant import copy_into
 
@@ -52,7 +52,7 @@ def here(program: Program) -> Program:
 
 
 def _copied(body: BodyGraph) -> Any:
-    """What knows the copy of a body in the current graph: steps there are twins of those here."""
+    """What knows the copy of a body in the current graph: the steps here, built once more."""
     here = Here()
     copy = copy_into(body, BodyGraph(current().graph, ""), here)
     for inner, outer in list(body.captures.items()):
@@ -60,6 +60,7 @@ def _copied(body: BodyGraph) -> Any:
     for old, new in zip(bodies_of(body), bodies_of(copy.graph), strict=True):
         for first, step in copied_steps(old, new):
             note_twin(step, first)
+            note_built_again(step, first)
     return copy
 
 

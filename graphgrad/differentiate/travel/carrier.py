@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 from ...base.errors import GraphError
 from ...ir.build import read_here
-from ...ir.context import CONTEXT
+from ...ir.context import CONTEXT, bodies_around
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual
+from ..levels import Step
 from ..site import Site
 from .trace import Trace, read_inside
 
@@ -34,6 +35,40 @@ class Carrier(ABC):
     @abstractmethod
     def region(self, region: Region) -> Region:
         """What stands for a region; GraphError where nothing does."""
+
+    def step(self, step: Step) -> Step | None:
+        """What stands for a step of the source; None where nothing does."""
+        with suppress(GraphError):
+            if isinstance(step, Region):
+                return self.region(step)
+            return self.tensor(step.outputs[0]).node
+        return None
+
+    def of_body(self, body: Graph) -> Carrier | None:
+        """What carries the steps of a body in the source; None where it was not carried."""
+        return None
+
+    def of(self, step: Step) -> Carrier | None:
+        """What carries a step of the source, of a graph around it, or of a body in one of them."""
+        carrier: Carrier | None = self
+        carriers: dict[Graph | None, Carrier] = {}
+        while carrier is not None:
+            carriers[carrier.source] = carrier
+            carrier = carrier.outer
+        bodies: list[Graph] = []
+        for graph in bodies_around(step.graph):
+            if graph in carriers:
+                carrier = carriers[graph]
+                while carrier is not None and bodies:
+                    carrier = carrier.of_body(bodies.pop())
+                return carrier
+            bodies.append(graph)
+        return carriers.get(None)
+
+    def counterpart(self, step: Step) -> Step | None:
+        """What stands for a step of any of these; None where nothing does."""
+        carrier = self.of(step)
+        return None if carrier is None else carrier.step(step)
 
     def captured(self, t: Tensor) -> Tensor:
         """What stands here for a tensor that was captured at home, read as it was read there."""
@@ -64,6 +99,9 @@ class Rebuilding(Protocol):
 
     def run(self) -> None:
         """Build what is not there yet."""
+
+    def counterpart(self, step: Step) -> Step | None:
+        """What stands for a step of the trace, or of a body in it; None where nothing does."""
 
     def entry(self, dx: Any) -> Any:
         """An entry of the rule, as it is here."""

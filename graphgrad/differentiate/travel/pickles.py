@@ -62,7 +62,7 @@ def _unpickled(header: Header, flats: Any) -> Graph:
 def at_home(graph: Graph) -> None:
     """Tell the stored rules of a graph, and of the bodies in it, that this is their home."""
     for each in bodies_of(graph):
-        regions = tuple(each.regions)
+        regions = {inner: tuple(inner.regions) for inner in bodies_of(each)}
         for _, mark in marks_of(each):
             for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)):
                 if isinstance(fn, StoredRule) and fn.at_home_only:

@@ -9,12 +9,13 @@ from ...base.collector import collector_paused
 from ...base.errors import GradientError
 from ...ir.build import read_here
 from ...ir.context import CONTEXT
-from ...ir.flat import flatten_graph, restore_graph
+from ...ir.flat import Path, flatten_graph, restore_graph
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import ZeroTensor, is_zero
 from ...ops.sources import apart
-from ...regions.boundary import contents_of
+from ...regions.boundary import is_empty
+from ...regions.index import index_of
 from ...regions.rules import as_rule
 from ..call import told
 from ..forward.judge import Watched
@@ -28,32 +29,57 @@ Ref = tuple[int, int]
 Zeros = frozenset[int]
 
 
+Regions = Mapping[Graph, Sequence[Region]]
+"""Those of a graph and of the bodies in it, as they were when it was stored."""
+
+
 class Asked:
     """A step of the home that was differentiated while a rule was traced, by index.
 
+    body    the body of the home that it is in: its place there, its place in that one, and so on
     mark    what was marked on it, as it is stored
     around  the region around it; None: none
     """
 
-    def __init__(self, step: Step, rules: Mapping[Step, Any]) -> None:
+    body: Path = ()  # older pickles have none
+
+    def __init__(self, step: Step, home: Graph, rules: Mapping[Step, Any]) -> None:
         self.is_node = isinstance(step, Node)
         self.index = step.index
+        self.body = _path(step.graph, home)
         around = step.region if isinstance(step, Node) else step.parent
         self.around = None if around is None else around.index
         self.mark = rules.get(step, step.rule if isinstance(step, Region) else step.stamp)
 
-    def step(self, home: Graph, regions: Sequence[Region]) -> Step:
+    def step(self, home: Graph, regions: Regions) -> Step:
         """The step, in a graph whose regions were these."""
-        return home.nodes[self.index] if self.is_node else regions[self.index]
+        graph = home
+        for place in self.body:
+            graph = list(index_of(graph).runs)[place]
+        return graph.nodes[self.index] if self.is_node else _of(graph, regions)[self.index]
 
-    def is_as_stored(self, step: Step, regions: Sequence[Region]) -> bool:
+    def is_as_stored(self, step: Step, regions: Regions) -> bool:
         """Whether it lies where it lay and has the mark that it had."""
         if isinstance(step, Region):
-            now, around, there = step.rule, step.parent, contents_of(step).first is not None
+            now, around, there = step.rule, step.parent, not is_empty(step)
         else:
             now, around, there = step.stamp, step.region, True
-        then = None if self.around is None else regions[self.around]
+        then = None if self.around is None else _of(step.graph, regions)[self.around]
         return there and now is self.mark and around is then
+
+
+def _path(body: Any, home: Graph) -> Path:
+    """Where a body is in a graph."""
+    path: list[int] = []
+    while body is not home:
+        path.insert(0, list(index_of(body.outer).runs).index(body))
+        body = body.outer
+    return tuple(path)
+
+
+def _of(graph: Any, regions: Regions) -> Sequence[Region]:
+    """The regions of a graph; its own now where it is none of those that were stored."""
+    return regions.get(graph, graph.regions)
 
 
 class StoredTrace:
@@ -65,7 +91,7 @@ class StoredTrace:
               its rule reads them; ("home", reference, region from inside which it is read, or None)
     entries   what the rule returned: tensors of the scratch graph as references, else as they are
     extra     the tensors of the home, beyond the inputs, that entries speak for
-    asked     what was differentiated inside while it was traced
+    asked     what was differentiated inside, or built once more, while it was traced
     told      the places of what the rule was told to be zero
     partials  of each call of its default, which were zero: whether the rule asked; None for others
     by_home   whether the home answers for site.default
@@ -97,12 +123,11 @@ class StoredTrace:
         """Whether it refers to its home."""
         return bool(self.extra or self.asked) or any(at[0] == "home" for _, at in self.captures)
 
-    def build(self, site: Site, given: Sequence[Any], regions: Sequence[Region] | None) -> Any:
-        """The trace, built anew for a site; regions: of its graph, as they were stored."""
+    def build(self, site: Site, given: Sequence[Any], regions: Regions) -> Any:
+        """The trace, built anew for a site."""
         if self.by_home and isinstance(site, Away):
             raise NotDeferred
         home: Any = site._target.graph
-        regions = home.regions if regions is None else regions
         self._check_marks(site, home, regions)
         scratch = collector_paused(restore_graph)(Graph(), self.scratch)
         for i in self.told:
@@ -124,7 +149,7 @@ class StoredTrace:
         inputs = (*site.inputs, *(_at(home, x) for x in self.extra))
         return dict(zip(inputs, entries, strict=True))
 
-    def _check_marks(self, site: Site, home: Graph, regions: Sequence[Region]) -> None:
+    def _check_marks(self, site: Site, home: Graph, regions: Regions) -> None:
         """GradientError where what it differentiated is marked, or chosen, otherwise now."""
         asked = CONTEXT.get().answering.asked
         for one in self.asked:
@@ -159,7 +184,7 @@ class StoredRule:
     """A rule, or a rule's own jvp, as it was stored with its graph.
 
     traces   which of what it is given is zero -> the trace, or what was wrong
-    regions  those of the graph that it was stored with, as they were; None: the graph is no other
+    regions  those of the graph that it was stored with; none: the graph is no other
     named    whether it was put there by its registered name
     """
 
@@ -168,10 +193,10 @@ class StoredRule:
     def __init__(self, name: str) -> None:
         self.name = name
         self.traces: dict[Zeros, StoredTrace | str] = {}
-        self.regions: Sequence[Region] | None = None
+        self.regions: Regions = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "regions": None}
+        return {**self.__dict__, "regions": {}}
 
     @property
     def at_home_only(self) -> bool:
@@ -186,11 +211,14 @@ class StoredRule:
                 refs += [*trace.extra, *(at[1] for _, at in trace.captures if at[0] == "home")]
         return [_at(home, ref).node for ref in refs]
 
-    def is_at_home(self, regions: tuple[Region, ...]) -> bool:
-        """Whether it means the same in a graph of these regions."""
+    def is_at_home(self, graph: Graph) -> bool:
+        """Whether it means the same in a graph."""
         if not self.at_home_only:
             return True
-        return self.regions is not None and regions[: len(self.regions)] == self.regions
+        home = next(iter(self.regions), None)
+        return home is graph and all(
+            tuple(each.regions[: len(then)]) == then for each, then in self.regions.items()
+        )
 
     def __call__(self, site: Site, *given: Any) -> Any:
         """The trace for what is zero here, built anew for this site."""
@@ -238,7 +266,7 @@ def has_jvp(mark: Any) -> bool:
     return mark is not None and as_rule(mark).jvp is not None
 
 
-def _entered(site: Site, regions: Sequence[Region], what: tuple[Any, ...]) -> Tensor:
+def _entered(site: Site, regions: Regions, what: tuple[Any, ...]) -> Tensor:
     """What a placeholder stands for, as it is read here."""
     kind, place, *at = what
     if kind != "home":
@@ -246,7 +274,7 @@ def _entered(site: Site, regions: Sequence[Region], what: tuple[Any, ...]) -> Te
     home: Any = site._target.graph
     tensor = _at(home, place)
     if at[0] is not None:
-        tensor = read_inside(regions[at[0]], tensor)
+        tensor = read_inside(_of(home, regions)[at[0]], tensor)
     return read_here((tensor,))[0]
 
 

@@ -26,7 +26,7 @@ from ..call import outer_reads
 from ..levels import Step
 from .deferred import Away, Deferred, NotDeferred
 from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
-from .trace import AT_HOME, Trace, TraceGraph
+from .trace import AT_HOME, Trace, TraceGraph, in_order
 
 ORDER = 2
 """How deep rules of rules are traced, where they are not their own, if nobody says it."""
@@ -73,8 +73,9 @@ def stored_rules(
         kept = _is_stored(mark, step)
         rules[step] = mark if kept else _stored(step, mark, chain or {}, depth, fresh)
     for stored, trace in fresh:
-        home = trace.graph.outer
-        stored.asked = [Asked(step, rules) for step in trace.asked if step.graph is home]
+        steps, home = in_order({*trace.asked, *trace.again.values()}), trace.graph.outer
+        bodies = bodies_of(home)
+        stored.asked = [Asked(step, home, rules) for step in steps if step.graph in bodies]
     return rules
 
 
@@ -82,9 +83,8 @@ def _is_stored(mark: Any, step: Step) -> bool:
     """Whether a mark is a stored rule that needs no home, or whose home this graph is still."""
     fns = [fn for fn in (getattr(mark, "fn", None), getattr(mark, "jvp", None)) if fn is not None]
     assert step.graph is not None
-    now = tuple(step.graph.regions)
     return bool(fns) and all(
-        isinstance(fn, BeyondStored) or (isinstance(fn, StoredRule) and fn.is_at_home(now))
+        isinstance(fn, BeyondStored) or (isinstance(fn, StoredRule) and fn.is_at_home(step.graph))
         for fn in fns
     )
 

@@ -7,11 +7,11 @@ residuals, and whatever it closes over). Where the trace is needed it is built a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ...ir.build import adopted, build
-from ...ir.context import CONTEXT, Context
+from ...ir.context import CONTEXT, Context, bodies_around
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, Tensor
 from ...ir.residual import Residual, read_from, residual_of, unbuilt, unbuilt_residual
@@ -20,11 +20,12 @@ from ...ops.control import BodyGraph, BodyScope, around
 from ...ops.random.keys import trace_around
 from ...ops.sources import Placeholder
 from ...regions.boundary import Boundary
+from ...regions.index import bodies_of
 from ...regions.rules import as_rule
 from ..call import Calling
 from ..choosing import inherited_choice
 from ..forward.judge import Judge, Watched, WatchedNode, WatchedRegion
-from ..levels import Step
+from ..levels import Step, built_from
 from ..question import Question
 from ..returned import seen_outside
 from ..site import Answers, NodeSite, RegionSite, Site
@@ -152,7 +153,8 @@ class Trace:
               graph, or anything else that a rule may return
     by_home   whether the home answers for site.default
     partials  what the default gave in the scratch graph, of each call
-    asked     the steps of the home whose gradient the rule asked for, or that it built once more
+    asked     the steps of the home whose gradient the rule asked for
+    again     what it built once more, with the marks of the home -> the steps of that
     first_draw  below it are the numbers of its own draws; other negative ones are of traces around
     chosen    the steps of the home for which the running gradients() call chooses a rule
     """
@@ -188,7 +190,11 @@ class Trace:
             self.partials = site.partials
             with Calling(self.rule, site) as call:
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(call)]
-        self.asked.update(self.graph.again.values())  # built once more, with the marks of the home
+        own: set[Any] = {s.graph for s in self.asked if self.graph in bodies_around(s.graph)}
+        own.update(bodies_of(self.graph))
+        self.again = {new: first for each in own for new, first in each.again.items()}
+        first = (built_from(s) if s.graph in own else s for s in self.asked)
+        self.asked = {step for step in first if step.graph not in own}
 
     def _question(self, home: Graph) -> Question:
         """What the rule is called for: for every question, under the choices of the running one."""
@@ -215,3 +221,8 @@ def _given(t: Tensor, zero: bool) -> Tensor | None:
     if not t.type.differentiable:
         return None
     return ZeroTensor(t) if zero else build(Placeholder(t.shape, t.dtype), ()).outputs[0]
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Steps as their graphs have them: the regions as they were opened, then the nodes."""
+    return sorted(steps, key=lambda s: (s.graph and s.graph.number, isinstance(s, Node), s.index))

@@ -156,6 +156,10 @@ class Transplant(Carrier):
             raise GraphError(f"{region!r} of {self.source!r} was not carried along")
         return self._open_region(region)
 
+    def of_body(self, body: Graph) -> Carrier | None:
+        """What carries a body: its copy."""
+        return self.bodies.get(body)
+
     def _open_region(self, region: Region) -> Region:
         """What stands for a region, opened for the first of its nodes."""
         counterpart = self.regions.get(region)
@@ -413,12 +417,14 @@ class ByIndex(Carrier):
     """A copy of a graph: what stands for a node is the node of the same index.
 
     regions  what stands for each: their places in the graphs change as marks are taken off
+    copies   the graph that was copied as a whole, and the bodies in it -> what carries each
     """
 
     source: Graph
 
-    def __init__(self, source: Graph) -> None:
+    def __init__(self, source: Graph, copies: dict[Graph, ByIndex]) -> None:
         self.source = source
+        self.copies = copies
         self.nodes = len(source.nodes)
         self.graph: Any = None
         self.outer: Carrier | None = None
@@ -453,6 +459,10 @@ class ByIndex(Carrier):
             raise GraphError(f"{region!r} is not in {self.graph!r}, which was copied before")
         return counterpart
 
+    def of_body(self, body: Graph) -> Carrier | None:
+        """What carries a body, which was copied with the rest."""
+        return self.copies.get(body)
+
 
 def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
     """Fill an empty graph with a copy; closures become rules that were carried away."""
@@ -462,11 +472,9 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
         home = owner.graph
         if home is None or not closes_over(rule, owner):
             return rule
-        for body in around(home):  # what it reads of the graphs around is found through them
-            copies.setdefault(body, ByIndex(body))
-        return carried(rule, owner, copies[home], PLAIN)
+        return carried(rule, owner, copies.setdefault(home, ByIndex(home, copies)), PLAIN)
 
-    copies[graph] = ByIndex(graph)
+    copies[graph] = ByIndex(graph, copies)
     copies[graph].outer = outer
     for region in graph.regions:
         if not region.open:
@@ -480,17 +488,17 @@ def _pair(graph: Graph, new: Graph, copies: dict[Graph, ByIndex]) -> None:
     """Tell the carriers of a graph, and of the bodies in it, which graph is the copy."""
     pairs: list[tuple[Graph, Any]] = [(graph, new)]
     known = {graph}
+    copies[graph].pair(new)
     for old, copy in pairs:
-        if old in copies:
-            copies[old].pair(copy)
         for node, twin in zip(old.nodes, copy.nodes, strict=True):
             for program, moved in zip(node.op.bodies, twin.op.bodies, strict=True):
-                body: Any = program.outputs[0].graph
-                if body in copies:
-                    copies[body].outer = copies.get(old)
+                body, moved_body = (p.outputs[0].graph for p in (program, moved))
                 if body not in known:
                     known.add(body)
-                    pairs.append((body, moved.outputs[0].graph))
+                    carrier = copies.setdefault(body, ByIndex(body, copies))
+                    carrier.outer = copies[old]
+                    carrier.pair(moved_body)
+                    pairs.append((body, moved_body))
 
 
 def copy_graph(graph: Graph, memo: Any = None) -> Graph:

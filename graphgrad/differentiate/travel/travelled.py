@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from ...base.errors import GradientError, GraphError, RegionError
@@ -19,15 +18,16 @@ from ...ir.context import CONTEXT, Within
 from ...ir.node import Node, Region, Tensor
 from ...ops.base import is_zero
 from ...ops.sources import apart
-from ...regions.boundary import Boundary, boundary_of, contents_of
+from ...regions.boundary import Boundary, boundary_of, is_empty
 from ...regions.rules import BuiltinRule, Rule, as_rule
+from ..additive import note_built_again
 from ..call import told
 from ..forward.judge import Watched
 from ..levels import Step
 from ..site import Site
 from .carrier import Carrier, Convention, Rebuilding
 from .deferred import Away, Deferred, NotDeferred
-from .trace import AT_HOME, AtHome, Judged, Trace, ends
+from .trace import AT_HOME, AtHome, Judged, Trace, ends, in_order
 
 Zeros = frozenset[int]
 
@@ -101,12 +101,9 @@ class Travelled:
     def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """What stands here for nodes of the home and of graphs around it, of those carried here."""
         for node in nodes:
-            carrier: Carrier | None = self.carrier
-            while carrier is not None and carrier.source is not node.graph:
-                carrier = carrier.outer
-            if carrier is not None:
-                with suppress(GraphError):
-                    yield carrier.tensor(node.outputs[0]).node
+            there = self.carrier.counterpart(node)
+            if isinstance(there, Node):
+                yield there
 
 
 class Asking(ABC):
@@ -130,6 +127,7 @@ class Asking(ABC):
         trace, site, fitted = self.traced(), self.site, self.convention.fitted
         rebuilding = self.rebuilding(trace)
         rebuilding.run()
+        self.note_again(trace, rebuilding)
         for i in told(trace.given):
             self.given[i].asked = True
         site.partials[:0] = trace.partials
@@ -155,32 +153,26 @@ class Asking(ABC):
     def check_marks(self, trace: Trace) -> None:
         """An error where what the rule asked for at home is marked, or chosen, otherwise here."""
         inside = {}
-        for step in trace.asked:
-            with suppress(GraphError):  # what was not carried here was not chosen here
-                there = self._stands_for(step)
+        steps = in_order({*trace.asked, *trace.again.values()})
+        for step in steps:
+            carrier = self.carrier.of(step)
+            there = None if carrier is None else carrier.step(step)
+            if carrier is None or there is None:
+                if isinstance(step, Region):  # it was marked later around what was carried, maybe
+                    steps += boundary_of(step).members
+                continue
+            if not _is_as_carried(step, there, carrier):
+                raise _edited(self.site, there)
+            if step in trace.asked:
                 inside[there] = step in trace.chosen
-                if not self._as_carried(step, there):
-                    raise _edited(self.site, there)
         check_choices(self.site, inside)
 
-    def _stands_for(self, step: Step) -> Step:
-        """What stands here for a step of the home."""
-        if isinstance(step, Region):
-            return self.carrier.region(step)
-        return self.carrier.tensor(step.outputs[0]).node
-
-    def _as_carried(self, step: Step, there: Step) -> bool:
-        """Whether what stands for a step has the mark that was carried, and lies where it lay."""
-        if isinstance(step, Region):
-            assert isinstance(there, Region)
-            same = (step.order, step.escape) == (there.order, there.escape)
-            empty = contents_of(step).first is not None and contents_of(there).first is None
-            return same and not empty and is_carried(step.rule, there.rule)
-        assert isinstance(there, Node)
-        around, mark = there.region, there.stamp
-        if step.stamp is not None and mark is None and around is not None:  # one node as several
-            mark, around = around.rule, around.parent
-        return around is self.carrier.around_of(step.region) and is_carried(step.stamp, mark)
+    def note_again(self, trace: Trace, rebuilding: Rebuilding) -> None:
+        """Note what stands here for what the trace built once more, as that of what stands here."""
+        for new, first in trace.again.items():
+            there, first_there = rebuilding.counterpart(new), self.carrier.counterpart(first)
+            if there is not None and first_there is not None:
+                note_built_again(there, first_there)
 
 
 class AskingHome(Asking):
@@ -249,6 +241,24 @@ def is_carried(mark: Any, candidate: Any) -> bool:
     return isinstance(fn, Travelled) and (
         fn.rule is mark or (isinstance(mark, str) and fn.rule == mark)
     )
+
+
+def _is_as_carried(step: Step, there: Step, carrier: Carrier) -> bool:
+    """Whether what stands for a step has the mark that was carried, and lies where it lay."""
+    if isinstance(step, Region):
+        assert isinstance(there, Region)
+        same = (step.order, step.escape) == (there.order, there.escape)
+        unmarked = is_empty(there) and not is_empty(step)
+        return same and not unmarked and is_carried(step.rule, there.rule)
+    assert isinstance(there, Node)
+    around, mark = there.region, there.stamp
+    if step.stamp is not None and mark is None and around is not None:  # one node as several
+        mark, around = around.rule, around.parent
+    try:
+        carried_around = carrier.around_of(step.region)
+    except GraphError:  # it was marked at home after that was carried
+        return False
+    return around is carried_around and is_carried(step.stamp, mark)
 
 
 def _edited(site: Site, step: Step) -> RegionError:

@@ -149,6 +149,7 @@ class Batcher(Transplant):
     inside    body of the source -> what built it, for the choices that share it, and what it was
               given (batched_choice)
     first     step -> the first that was made of it
+    makers    step of the source, or of a body in it -> what made the first of it
     """
 
     outer: Carrier
@@ -167,10 +168,13 @@ class Batcher(Transplant):
         self.enter = enter
         self.inside: dict[Graph, tuple[Batcher, dict[Tensor, Tensor]]] = {}
         self.first: dict[Step, Step] = {}
+        self.makers: dict[Step, Batcher] = {}
 
     def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batcher:
         """What builds a body for the batch, in the current graph."""
-        return Batcher(body, {}, self, self.examples, enter)
+        inner = Batcher(body, {}, self, self.examples, enter)
+        inner.makers = self.makers
+        return inner
 
     # --- a node ------------------------------------------------------------------------------
 
@@ -184,6 +188,7 @@ class Batcher(Transplant):
             outputs = self._batched(node, inputs, flags, for_each)
         else:
             outputs = self._stamped(node, inputs, flags, for_each)
+        self.makers.setdefault(node, self)
         if outputs:
             self._note(node, as_one(node, outputs[0].node))
         return outputs
@@ -246,6 +251,10 @@ class Batcher(Transplant):
         """The tensor around the source that one of it stands for."""
         return self.source.home_of(t) if isinstance(self.source, BodyGraph) else None
 
+    def of(self, step: Step) -> Carrier | None:
+        """What made the first of a step; other bodies were copied."""
+        return self.makers.get(step) or super().of(step)
+
     def unknown(self, t: Tensor) -> bool:
         """Whether t stands for a tensor of a body around that was not built there."""
         batcher = self
@@ -296,6 +305,7 @@ class Batcher(Transplant):
 
     def opened(self, region: Region, new: Region) -> None:
         """Note what was made of a region."""
+        self.makers.setdefault(region, self)
         self._note(region, new)
 
     def copied(self, body: Graph, copy: Graph) -> None:
