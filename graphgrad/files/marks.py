@@ -140,10 +140,14 @@ def _read_here(trace: StoredTrace, home: Home) -> dict[str, Any] | None:
 
 
 def _asked(asked: Asked, home: Home) -> list[Any]:
-    """A step, what is around it, whether it is marked now as when it was traced, and its body."""
+    """A step, what is around it, whether it is marked now as it was when it was traced.
+
+    Then its body, and what was built once more of it in the trace.
+    """
     same = _is_same(mark_in(home, asked), asked.mark)
     row = [asked.is_node, asked.index, asked.around, same]
-    return [*row, list(asked.body)] if asked.body else row
+    more = [list(asked.body), [[list(body), i] for body, i in asked.again]]
+    return row + more if any(more) else row
 
 
 def _is_same(now: Any, mark: Any) -> bool:

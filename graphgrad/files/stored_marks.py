@@ -138,7 +138,7 @@ class MarkReader:
             "partials": [_flags(p) for p in said["partials"]],
             "by_home": said["by_home"] is True,
             "extra": [places.tensor(ref) for ref in here.get("extra", ())],
-            "asked": [self._asked_of(a, home, places) for a in here.get("asked", ())],
+            "asked": [self._asked_of(a, home, places, inside) for a in here.get("asked", ())],
         }
         if next(read_home, None) is not None:
             raise FileError("a site reads more of its graph than its rule")
@@ -151,13 +151,14 @@ class MarkReader:
             return "tensor", inside.tensor(said["tensor"])
         return "value", read(said["value"], self._tables)
 
-    def _asked_of(self, said: Any, home: Flat, places: Places) -> Asked:
-        is_node, index, around, same, *body = said
+    def _asked_of(self, said: Any, home: Flat, places: Places, inside: TracePlaces) -> Asked:
+        is_node, index, around, same, *more = said
         asked = Asked.__new__(Asked)
         asked.is_node = is_node is True
-        if body:
-            (path,) = body
+        if more:
+            path, again = more
             places, asked.body = places.body(path), tuple(path)
+            asked.again = [(tuple(at), inside.step(is_node, at, i)) for at, i in again]
         asked.index = places.step(is_node, index)
         asked.around = None if around is None else places.region(around)
         asked.mark = AS_MARKED if same is True else OTHERWISE
@@ -169,7 +170,16 @@ class TracePlaces:
     """The places of a traced graph."""
 
     def __init__(self, flat: Flat) -> None:
+        self._flat = flat
         self._outputs = [len(ts) for ts in flat["types"]]
+
+    def step(self, is_node: Any, body: Any, at: Any) -> int:
+        """A node or region of a body."""
+        flat = self._flat
+        for place in body:
+            flat = entry(flat["bodies"], place, "body of a trace")["graph"]
+        entry(flat["ops" if is_node is True else "regions"], at, "step of a trace")
+        return int(at)
 
     def tensor(self, ref: Any) -> Ref:
         """A tensor."""

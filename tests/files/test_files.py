@@ -16,6 +16,7 @@ from graphgrad.extend import Op, apply
 from graphgrad.files import arrays, container, versions
 from graphgrad.files.text import dump
 from graphgrad.ir.verify import verify_graph
+from graphgrad.regions.index import bodies_of
 
 from ..fuzz.programs import random_case
 from .containers import members, packed
@@ -456,6 +457,42 @@ def test_S32_a_rule_that_differentiates_marks_inside_knows_them_there(tmp_path):
             y, x = there.tensor("y"), there.tensor("x")
             assert gg.evaluate(gg.gradients(y, x), {x: 0.0}) == 30.0
             there.unmark(there.regions[1])
+            with pytest.raises(gg.GradientError, match="another rule here than when the graph"):
+                gg.gradients(y, x)
+
+
+def test_S32_a_stored_rule_knows_the_marks_in_bodies_that_its_branch_differentiates(tmp_path):
+    """It is an error where they are others, at first and second order; saved again, too."""
+    with gg.Graph() as graph:
+        x, two = gg.placeholder((), name="x"), gg.constant(2.0)
+
+        def rule(site, dy):
+            return gg.cond(two > 0.0, lambda: two * site.default(dy)[0], lambda: dy)
+
+        def sine(x):
+            with gg.override_gradient(lambda site, dy: 3.0 * dy * site.outputs[0]):
+                return gg.sin(x)
+
+        def loop(x):
+            return gg.scan(lambda c, _: (sine(c), c), x, length=1)[0]
+
+        with gg.override_gradient(rule):
+            y = gg.cond(x < 1.0, lambda: loop(x), lambda: x)
+            y = y * 1.0
+        gg.identity(y, name="y")
+    first = through(tmp_path / "a.gg", graph).graph
+    second = through(tmp_path / "b.gg", first).graph
+    assert (tmp_path / "a.gg").read_bytes() == (tmp_path / "b.gg").read_bytes()
+    for there in (first, second):
+        y, x = there.tensor("y"), there.tensor("x")
+        (sin,) = (n for body in bodies_of(there) for n in body.nodes if n.type == "Sin")
+        with there:
+            dx = gg.gradients(y, x)
+            assert gg.evaluate(dx, {x: 0.3}) == pytest.approx(6.0 * np.sin(0.3))
+            chosen = {sin.region: lambda site, dy: 5.0 * dy}
+            again = gg.gradients(dx, x, overrides=chosen)
+            assert gg.evaluate(again, {x: 0.3}) == pytest.approx(6.0 * 5.0)
+            there.unmark(sin.region)
             with pytest.raises(gg.GradientError, match="another rule here than when the graph"):
                 gg.gradients(y, x)
 

@@ -17,6 +17,7 @@ from ...ops.sources import apart
 from ...regions.boundary import is_empty
 from ...regions.index import index_of
 from ...regions.rules import as_rule
+from ..additive import note_built_again
 from ..call import told
 from ..forward.judge import Watched
 from ..levels import Step
@@ -39,24 +40,34 @@ class Asked:
     body    the body of the home that it is in: its place there, its place in that one, and so on
     mark    what was marked on it, as it is stored
     around  the region around it; None: none
+    again   the steps of the trace that were built once more of it: their bodies there and indices
     """
 
     body: Path = ()  # older pickles have none
+    again: Sequence[tuple[Path, int]] = ()
 
-    def __init__(self, step: Step, home: Graph, rules: Mapping[Step, Any]) -> None:
+    def __init__(
+        self, step: Step, home: Graph, rules: Mapping[Step, Any], again: Sequence[tuple[Path, int]]
+    ) -> None:
         self.is_node = isinstance(step, Node)
         self.index = step.index
-        self.body = _path(step.graph, home)
+        self.body, self.again = path_in(home, step.graph), again
         around = step.region if isinstance(step, Node) else step.parent
         self.around = None if around is None else around.index
         self.mark = rules.get(step, step.rule if isinstance(step, Region) else step.stamp)
 
     def step(self, home: Graph, regions: Regions) -> Step:
         """The step, in a graph whose regions were these."""
-        graph = home
-        for place in self.body:
-            graph = list(index_of(graph).runs)[place]
+        graph = _body_at(home, self.body)
         return graph.nodes[self.index] if self.is_node else _of(graph, regions)[self.index]
+
+    def note_again(self, first: Step, scratch: Transplant) -> None:
+        """Note what was made of the steps of the trace that are the same as this one."""
+        for body, index in self.again:
+            graph = _body_at(scratch.source, body)
+            new = scratch.counterpart((graph.nodes if self.is_node else graph.regions)[index])
+            if new is not None:
+                note_built_again(new, first)
 
     def is_as_stored(self, step: Step, regions: Regions) -> bool:
         """Whether it lies where it lay and has the mark that it had."""
@@ -68,8 +79,15 @@ class Asked:
         return there and now is self.mark and around is then
 
 
-def _path(body: Any, home: Graph) -> Path:
-    """Where a body is in a graph."""
+def _body_at(graph: Graph, path: Path) -> Graph:
+    """A body in a graph, by its place."""
+    for place in path:
+        graph = list(index_of(graph).runs)[place]
+    return graph
+
+
+def path_in(home: Graph, body: Any) -> Path:
+    """The place of a body in a graph."""
     path: list[int] = []
     while body is not home:
         path.insert(0, list(index_of(body.outer).runs).index(body))
@@ -140,6 +158,8 @@ class StoredTrace:
         transplant = Transplant(scratch, known)
         transplant.site = site
         transplant.run()
+        for one in self.asked:
+            one.note_again(one.step(home, regions), transplant)
         entries = [
             transplant.tensor(_at(scratch, d)) if kind == "tensor" else d
             for kind, d in self.entries

@@ -10,6 +10,7 @@ from ...base.errors import GradientError, UnknownGradientError
 from ...base.position import full
 from ...ir.build import build
 from ...ir.context import CONTEXT, Context
+from ...ir.flat import Path
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ...ir.op import OP_TYPES
@@ -25,7 +26,15 @@ from ...regions.rules import Rule, as_rule, is_registered
 from ..call import outer_reads
 from ..levels import Step
 from .deferred import Away, Deferred, NotDeferred
-from .stored import Asked, BeyondStored, StoredRule, StoredTrace, Zeros, reference_of
+from .stored import (
+    Asked,
+    BeyondStored,
+    StoredRule,
+    StoredTrace,
+    Zeros,
+    path_in,
+    reference_of,
+)
 from .trace import AT_HOME, Trace, TraceGraph, in_order
 
 ORDER = 2
@@ -73,10 +82,21 @@ def stored_rules(
         kept = _is_stored(mark, step)
         rules[step] = mark if kept else _stored(step, mark, chain or {}, depth, fresh)
     for stored, trace in fresh:
-        steps, home = in_order({*trace.asked, *trace.again.values()}), trace.graph.outer
-        bodies = bodies_of(home)
-        stored.asked = [Asked(step, home, rules) for step in steps if step.graph in bodies]
+        stored.asked = _asked(trace, rules)
     return rules
+
+
+def _asked(trace: Trace, rules: Mapping[Step, Any]) -> list[Asked]:
+    """What a trace asked for of its home, or built once more, in order."""
+    home, own = trace.graph.outer, bodies_of(trace.graph)
+    bodies = bodies_of(home)
+    again: dict[Step, list[tuple[Path, int]]] = {step: [] for step in trace.asked}
+    for new, first in trace.again.items():
+        places = again.setdefault(first, [])
+        if new.graph in own:
+            places.append((path_in(trace.graph, new.graph), new.index))
+    steps = [step for step in in_order(again) if step.graph in bodies]
+    return [Asked(step, home, rules, again[step]) for step in steps]
 
 
 def _is_stored(mark: Any, step: Step) -> bool:
