@@ -8,6 +8,7 @@ from graphgrad import extend
 from graphgrad.ir.program import Program
 from graphgrad.lower.items import Dialect, Output, Read, Reduced, lower
 from graphgrad.lower.loop_ir import Fused, Space, group_of_fused
+from graphgrad.ops.shape.reshaping import SumToShape
 from graphgrad.ops.special.error import Erf
 
 OF_NUMBERS = Dialect({Erf: "erf"}, casts=True, scalar=True)
@@ -47,6 +48,25 @@ def test_equal_items_are_one():
     ]
 
 
+def test_views_are_looked_through():
+    def spread(x, b):
+        return (
+            (x + b) * gg.broadcast_to(b, (2, 3)) * gg.broadcast_to(gg.constant(2.0, x.dtype), (3,))
+        )
+
+    def centred(x):
+        return gg.squeeze(gg.expand_dims(x - gg.broadcast_to(gg.mean(x, 1, True), (2, 3)), 1), 1)
+
+    made = lowered(spread, (2, 3), (3,))
+    assert [item.name for item in made.items] == [
+        *("load", "load", "add", "multiply", "number", "multiply")
+    ]
+    assert made.outputs == (Output(5, (0, 1)),)
+    made = lowered(centred, (2, 3))
+    assert [item.name for item in made.items] == [*("load", "sum", "number", "divide", "subtract")]
+    assert made.outputs == (Output(4, (0, 1)),)
+
+
 def test_a_ufunc_is_there_as_it_is():
     assert lowered(gg.exp, (3,)).items[1].fn is np.exp
 
@@ -71,6 +91,18 @@ def test_the_sum_of_one_number_starts_from_zero():
     assert names(total, (1, 3), dialect=Dialect()) == ["load", "sum"]
     assert names(total, (1, 3), dtype="int64") == ["load"]
     assert names(lambda x: gg.max(x, axis=0), (1, 3)) == ["load"]
+    assert names(lambda x: gg.sum(x, axis=()), (3,)) == ["load", "number", "add"]
+    assert names(lambda x: extend.apply(SumToShape((3,)), x), (3,)) == ["load"]  # a view
+    assert names(lambda x: extend.apply(SumToShape((3,)), x), (1, 3)) == ["load", "number", "add"]
+
+
+def test_whether_any_number_is_not_zero_is_a_bool():
+    def some(x):
+        return gg.any(x, axis=0)
+
+    assert [str(i.dtype) for i in lowered(some, (2, 3)).items] == ["float32", "bool"]
+    assert names(some, (2, 3)) == ["load", "any"]
+    assert names(some, (1, 3)) == ["load", "cast"]
 
 
 def test_operands_are_cast_to_one_dtype_where_a_dialect_says_so():
@@ -90,7 +122,10 @@ def test_operands_are_cast_to_one_dtype_where_a_dialect_says_so():
 
     assert names(scaled, (3,), dtype="int32") == ["load", "number", "cast", "multiply"]
     assert names(scaled, (3,), dtype="int32", dialect=Dialect()) == ["load", "number", "multiply"]
+    assert "cast" not in names(lambda x: gg.where(x > 0, x, 0.0), (3,))
 
 
 def test_an_op_that_is_one_function_of_a_dialect():
-    assert names(gg.special.erf, (3,)) == ["load", "erf"]
+    made = lowered(gg.special.erf, (3,))
+    assert [item.fn for item in made.items] == ["load", "erf"]
+    assert made.outputs == (Output(1, (0,)),)
