@@ -1,4 +1,4 @@
-"""What was built once more of a step (rules.recompute): it has the marks of that step."""
+"""What a gradient built once more of a step: it has the marks of that step."""
 
 from __future__ import annotations
 
