@@ -24,7 +24,7 @@ class Off(Protocol):
 
 
 def built_from(step: Step) -> Step:
-    """What a step was built from once more (rules.recompute): a choice is for that. Else itself."""
+    """What a step was built from once more: a choice is for that. Else the step itself."""
     return step if step.graph is None else step.graph.again.get(step, step)
 
 

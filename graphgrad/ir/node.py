@@ -485,7 +485,7 @@ class Graph:
     boundaries  what is known of what its regions hold, and what crosses them (regions.boundary)
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
-    again    node or region that was built once more (rules.recompute) -> what it was built from
+    again    node or region that was built once more for a gradient -> what it was built from
     seed, draws  of random numbers without a seed: the graph's, and how many were built so far
 
     Raises: GraphError for a name that is no string; TypeError for a seed that is no int.

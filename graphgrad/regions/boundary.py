@@ -387,6 +387,7 @@ class Boundaries:
 
     def remove(self, gone: set[Region]) -> None:
         """Give what lies in regions to those around them. Settled boundaries of others stay."""
+        self.take_in()
         beyond = _beyond(gone)
         for region in gone:
             self._give_up(region, beyond[region], gone)

@@ -1,4 +1,4 @@
-"""What was built once more of a step (rules.recompute): it has the marks of that step."""
+"""What a gradient built once more of a step: it has the marks of that step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.errors import RegionError
 from ..base.tree import tree_map
+from ..ir.context import bodies_around
 from ..ir.graph import Graph
 from ..ir.node import Node, Region
 from .index import bodies_of, has_gradient
@@ -16,9 +17,10 @@ Rebuilt = Mapping[Node | Region, Sequence[Any]]
 
 
 def rebuilt_in(graph: Graph) -> Rebuilt:
-    """What was built of each step, in order, in bodies of control flow too."""
+    """What was built of each step, in order: in bodies of control flow, and around one, too."""
     rebuilt: dict[Node | Region, list[Any]] = {}
-    for body in bodies_of(graph):
+    *_, outermost = bodies_around(graph)
+    for body in bodies_of(outermost):
         for step, first in body.again.items():
             rebuilt.setdefault(first, []).append(step)
     return rebuilt

@@ -128,6 +128,10 @@ class _Again(Transplant):
         with GraphScope(self.graph):  # a rule that was carried along may ask in a body
             return read_here((t,))[0]
 
+    def _is_capture(self, node: Node) -> bool:
+        """Whether it is outside, as what a rule of a body holds on to may be."""
+        return not self.home.contains(node.region)
+
     def owns(self, region: Region) -> bool:
         """Whether a region is one of the inside; others stay what they are."""
         return region is not self.home and self.home.contains(region)

@@ -588,3 +588,86 @@ def test_S04_a_mark_in_a_body_counts_for_what_a_derivative_built_once_more_of_it
 
 def five_times_input(site, dy):
     return 5.0 * dy * site.inputs[0]
+
+
+@pytest.mark.parametrize("journey", ["", "copy", "import", "pickle"])
+def test_S04_a_mark_taken_off_in_a_body_is_off_in_what_a_derivative_built_once_more_of_it(journey):
+    """Whether the graph or the body itself is told."""
+
+    def scaled(x):
+        with gg.override_gradient(lambda site, dy: dy * site.outputs[0]):
+            return gg.sin(x)
+
+    for by_body in (False, True):
+        _, x, y = with_body("cond", journey, scaled)
+        _, region = (r for body in bodies_of(x.graph) for r in body.regions)
+        with x.graph:
+            dx = gg.gradients(y, x)
+            (region.graph if by_body else x.graph).unmark(region)
+            again = gg.gradients(dx, x)
+        expected = [2.0 * np.sin(0.3), 2.0 * np.cos(0.3)]
+        assert gg.evaluate([dx, again], {x: 0.3}) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("journey", ["vmap", "vmap-copy", "vmap-pickle"])
+def test_S04_a_stamp_that_was_batched_is_one_step_where_the_home_answers(journey):
+    with gg.Graph() as home:
+        x, one = gg.placeholder((), name="x"), gg.constant(1.0)
+
+        def f(x):
+            with gg.override_gradient(lambda site, dy: one * in_a_branch(site, dy)):
+                with gg.gradient_override_map({"Sin": "edited/inner"}):
+                    y = gg.sin(x)
+                return y * 1.0
+
+        y = gg.identity(gg.vmap(f)(x[None])[0])
+    x, y = travelled(home, x, y, journey)
+    assert of_body(y, x) == 6.0
+    (stamped,) = (region for region in x.graph.regions if region.stamped)
+    x.graph.mark(stamped, seven, replace=True)
+    with pytest.raises((gg.RegionError, gg.GradientError), match=OTHERS):
+        of_body(y, x)
+
+
+@pytest.mark.parametrize("put", [True, False])
+def test_S04_a_mark_in_a_batched_loop_is_an_error_in_each_body_that_is_built_of_it(put):
+    """Where examples end at different runs, what the test reads is built apart from the body."""
+    with gg.Graph() as g:
+        x, one = gg.placeholder((2,)), gg.constant(1.0)
+
+        def f(x):
+            with gg.override_gradient(lambda site, dy: one * in_a_branch(site, dy)):
+                going = lambda y: gg.sin(y) < 0.5  # noqa: E731
+                return gg.while_loop(going, lambda y: gg.exp(0.2 + y) - 1.0, x) * 1.0
+
+        y = gg.vmap(f)(x)
+        before = gg.gradients(gg.sum(y), x)
+        bodies = sorted(bodies_of(g), key=lambda body: body.number)
+        exps = [n for b in bodies for n in b.nodes if n.type == "Exp" and n.origin is None]
+        (first, *_), exps = exps, [n for n in exps if n.graph is exps[0].graph]
+        for exp in exps if put else ():
+            first.graph.mark(exp, seven, allow_inside=True)
+            with pytest.raises(gg.RegionError, match=r"the marks of Exp_\d+ "):
+                gg.gradients(gg.sum(y), x)
+            first.graph.unmark(exp)
+        after = gg.gradients(gg.sum(y), x)
+    found = gg.evaluate([before, after], {x: [0.1, 0.4]})
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("edited_at", ["home", "copy"])
+def test_S04_a_region_around_whole_regions_is_an_error_where_the_home_answers(edited_at):
+    with gg.Graph() as home:
+        x, one = gg.placeholder((), name="x"), gg.constant(1.0)
+        with gg.override_gradient(lambda site, dy: one * in_a_branch(site, dy)):
+            with gg.override_gradient("edited/inner"):
+                y = gg.sin(x)
+            with gg.override_gradient("edited/inner"):
+                z = gg.sin(y)
+            z = z * 1.0
+    x, z = travelled(home, x, z, "copy")
+    assert of_body(z, x) == 18.0
+    graph = home if edited_at == "home" else x.graph
+    graph.mark(gg.select.op("Sin").together(), seven, allow_inside=True)
+    with pytest.raises(gg.RegionError, match="the marks of edited/inner"):
+        of_body(z, x)

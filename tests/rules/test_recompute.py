@@ -340,3 +340,23 @@ def test_S27_a_rule_that_is_not_linear_in_a_checkpoint_is_refused_where_it_is_ca
         np.testing.assert_allclose(second(doubled, True, overrides), expected)
         with pytest.raises(gg.GradientError, match="in a checkpoint comes through the value"):
             second(lambda site, dy: dy * dy, True, overrides)
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_S27_what_a_rule_in_a_body_holds_on_to_is_there_each_time_that_is_recomputed(loop):
+    """The first time, the body begins to read it; so does what is built of the body after that."""
+    with gg.Graph():
+        x, held = gg.placeholder(()), gg.constant(1.5)
+
+        def marked(x):
+            with gg.override_gradient(lambda site, dy: held * dy):
+                return gg.sin(x)
+
+        def body(x):
+            if loop:
+                return gg.scan(lambda c, _: (marked(c), c), x, length=1)[0]
+            return gg.cond(x < 1.0, lambda: marked(x), lambda: x)
+
+        y = gg.rules.checkpoint(body)(x)
+        dx = [gg.gradients(y, x) for _ in range(2)]
+    assert gg.evaluate(dx, {x: 0.3}) == [1.5, 1.5]

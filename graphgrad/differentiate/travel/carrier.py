@@ -41,34 +41,34 @@ class Carrier(ABC):
         with suppress(GraphError):
             if isinstance(step, Region):
                 return self.region(step)
-            return self.tensor(step.outputs[0]).node
+            return as_one(step, self.tensor(step.outputs[0]).node)
         return None
 
-    def of_body(self, body: Graph) -> Carrier | None:
-        """What carries the steps of a body in the source; None where it was not carried."""
-        return None
+    def of_body(self, body: Graph) -> list[Carrier]:
+        """What carries the steps of a body in the source."""
+        return []
 
-    def of(self, step: Step) -> Carrier | None:
+    def carriers_of(self, step: Step) -> list[Carrier]:
         """What carries a step of the source, of a graph around it, or of a body in one of them."""
         carrier: Carrier | None = self
-        carriers: dict[Graph | None, Carrier] = {}
+        outward: dict[Graph | None, Carrier] = {}
         while carrier is not None:
-            carriers[carrier.source] = carrier
+            outward[carrier.source] = carrier
             carrier = carrier.outer
-        bodies: list[Graph] = []
+        inward: list[Graph] = []
         for graph in bodies_around(step.graph):
-            if graph in carriers:
-                carrier = carriers[graph]
-                while carrier is not None and bodies:
-                    carrier = carrier.of_body(bodies.pop())
-                return carrier
-            bodies.append(graph)
-        return carriers.get(None)
+            if graph in outward:
+                carriers = [outward[graph]]
+                for body in reversed(inward):
+                    carriers = [inner for each in carriers for inner in each.of_body(body)]
+                return carriers
+            inward.append(graph)
+        return [outward[None]] if None in outward else []  # what carries from any graph
 
-    def counterpart(self, step: Step) -> Step | None:
-        """What stands for a step of any of these; None where nothing does."""
-        carrier = self.of(step)
-        return None if carrier is None else carrier.step(step)
+    def counterparts(self, step: Step) -> list[tuple[Step, Carrier]]:
+        """What stands for a step of any of these, with what carried it."""
+        pairs = [(carrier.step(step), carrier) for carrier in self.carriers_of(step)]
+        return [(there, carrier) for there, carrier in pairs if there is not None]
 
     def captured(self, t: Tensor) -> Tensor:
         """What stands here for a tensor that was captured at home, read as it was read there."""
@@ -87,6 +87,14 @@ class Carrier(ABC):
         return None if region is None else self.region(region)
 
 
+def as_one(node: Node, new: Node) -> Step:
+    """What stands for a node whose first output is made by `new`: a region, if it took several."""
+    if node.stamp is None or new.stamp is not None:
+        return new
+    region = new.region
+    return region if region is not None and region.stamped == node.type else new
+
+
 class Rebuilding(Protocol):
     """A trace that is being built anew for a site.
 
@@ -100,8 +108,8 @@ class Rebuilding(Protocol):
     def run(self) -> None:
         """Build what is not there yet."""
 
-    def counterpart(self, step: Step) -> Step | None:
-        """What stands for a step of the trace, or of a body in it; None where nothing does."""
+    def counterparts(self, step: Step) -> list[tuple[Step, Carrier]]:
+        """What stands for a step of the trace, or of a body in it, with what carried it."""
 
     def entry(self, dx: Any) -> Any:
         """An entry of the rule, as it is here."""

@@ -65,8 +65,8 @@ class Asked:
         """Note what was made of the steps of the trace that are the same as this one."""
         for body, index in self.again:
             graph = _body_at(scratch.source, body)
-            new = scratch.counterpart((graph.nodes if self.is_node else graph.regions)[index])
-            if new is not None:
+            step = graph.nodes[index] if self.is_node else graph.regions[index]
+            for new, _ in scratch.counterparts(step):
                 note_built_again(new, first)
 
     def is_as_stored(self, step: Step, regions: Regions) -> bool:

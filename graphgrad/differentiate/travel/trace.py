@@ -192,7 +192,8 @@ class Trace:
                 self.entries = [(t, self._entry(d)) for t, d in self._answer(call)]
         own: set[Any] = {s.graph for s in self.asked if self.graph in bodies_around(s.graph)}
         own.update(bodies_of(self.graph))
-        self.again = {new: first for each in own for new, first in each.again.items()}
+        again = (pair for each in own for pair in each.again.items())
+        self.again = {new: first for new, first in again if _is_made(new)}
         first = (built_from(s) if s.graph in own else s for s in self.asked)
         self.asked = {step for step in first if step.graph not in own}
 
@@ -221,6 +222,11 @@ def _given(t: Tensor, zero: bool) -> Tensor | None:
     if not t.type.differentiable:
         return None
     return ZeroTensor(t) if zero else build(Placeholder(t.shape, t.dtype), ()).outputs[0]
+
+
+def _is_made(step: Step) -> bool:
+    """Whether a step makes anything: what a body is given is none of its own."""
+    return isinstance(step, Region) or (bool(step.outputs) and type(step.op) is not Placeholder)
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:

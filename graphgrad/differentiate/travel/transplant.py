@@ -32,7 +32,7 @@ from ...regions.named import stand_in
 from ..call import outer_reads
 from ..levels import Step
 from ..site import Site
-from .carrier import Carrier, Convention
+from .carrier import Carrier, Convention, as_one
 from .deferred import Default, check_same
 from .trace import Trace, TraceGraph
 from .travelled import carried
@@ -156,9 +156,9 @@ class Transplant(Carrier):
             raise GraphError(f"{region!r} of {self.source!r} was not carried along")
         return self._open_region(region)
 
-    def of_body(self, body: Graph) -> Carrier | None:
-        """What carries a body: its copy."""
-        return self.bodies.get(body)
+    def of_body(self, body: Graph) -> list[Carrier]:
+        """What copied a body."""
+        return [self.bodies[body]] if body in self.bodies else []
 
     def _open_region(self, region: Region) -> Region:
         """What stands for a region, opened for the first of its nodes."""
@@ -372,14 +372,6 @@ class Transplant(Carrier):
         new.open = False
 
 
-def as_one(node: Node, new: Node) -> Step:
-    """What stands for a node whose first output is made by `new`: a region, if it took several."""
-    if node.stamp is None or new.stamp is not None:
-        return new
-    region = new.region
-    return region if region is not None and region.stamped == node.type else new
-
-
 class Plain:
     """A rule is called as at home: a trace of it is built anew as it is."""
 
@@ -459,9 +451,9 @@ class ByIndex(Carrier):
             raise GraphError(f"{region!r} is not in {self.graph!r}, which was copied before")
         return counterpart
 
-    def of_body(self, body: Graph) -> Carrier | None:
-        """What carries a body, which was copied with the rest."""
-        return self.copies.get(body)
+    def of_body(self, body: Graph) -> list[Carrier]:
+        """What copied a body, with the rest."""
+        return [self.copies[body]] if body in self.copies else []
 
 
 def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...base.errors import GradientError, GraphError, RegionError
@@ -101,9 +102,9 @@ class Travelled:
     def standing_for(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """What stands here for nodes of the home and of graphs around it, of those carried here."""
         for node in nodes:
-            there = self.carrier.counterpart(node)
-            if isinstance(there, Node):
-                yield there
+            for carrier in self.carrier.carriers_of(node):
+                with suppress(GraphError):
+                    yield carrier.tensor(node.outputs[0]).node
 
 
 class Asking(ABC):
@@ -153,26 +154,27 @@ class Asking(ABC):
     def check_marks(self, trace: Trace) -> None:
         """An error where what the rule asked for at home is marked, or chosen, otherwise here."""
         inside = {}
-        steps = in_order({*trace.asked, *trace.again.values()})
+        again = [s for s in trace.again.values() if isinstance(s, Region) or s.inputs]
+        steps = in_order(trace.asked.union(again))
         for step in steps:
-            carrier = self.carrier.of(step)
-            there = None if carrier is None else carrier.step(step)
-            if carrier is None or there is None:
-                if isinstance(step, Region):  # it was marked later around what was carried, maybe
-                    steps += boundary_of(step).members
-                continue
-            if not _is_as_carried(step, there, carrier):
-                raise _edited(self.site, there)
-            if step in trace.asked:
-                inside[there] = step in trace.chosen
+            counterparts = self.carrier.counterparts(step)
+            if not counterparts and isinstance(step, Region):  # marked later around these, maybe
+                steps += [r for r in step.graph.regions if r is not step and step.contains(r)]
+                steps += boundary_of(step).members
+            for there, carrier in counterparts:
+                if not _is_as_carried(step, there, carrier):
+                    raise _edited(self.site, there)
+                if step in trace.asked:
+                    inside[there] = step in trace.chosen
         check_choices(self.site, inside)
 
     def note_again(self, trace: Trace, rebuilding: Rebuilding) -> None:
         """Note what stands here for what the trace built once more, as that of what stands here."""
         for new, first in trace.again.items():
-            there, first_there = rebuilding.counterpart(new), self.carrier.counterpart(first)
-            if there is not None and first_there is not None:
-                note_built_again(there, first_there)
+            for first_there, _ in self.carrier.counterparts(first)[:1]:
+                for there, _ in rebuilding.counterparts(new):
+                    if type(there) is type(first_there):
+                        note_built_again(there, first_there)
 
 
 class AskingHome(Asking):
@@ -245,20 +247,21 @@ def is_carried(mark: Any, candidate: Any) -> bool:
 
 def _is_as_carried(step: Step, there: Step, carrier: Carrier) -> bool:
     """Whether what stands for a step has the mark that was carried, and lies where it lay."""
-    if isinstance(step, Region):
-        assert isinstance(there, Region)
-        same = (step.order, step.escape) == (there.order, there.escape)
+    (around, mark), (around_there, mark_there) = _marked(step), _marked(there)
+    if isinstance(step, Region) and isinstance(there, Region):
         unmarked = is_empty(there) and not is_empty(step)
-        return same and not unmarked and is_carried(step.rule, there.rule)
-    assert isinstance(there, Node)
-    around, mark = there.region, there.stamp
-    if step.stamp is not None and mark is None and around is not None:  # one node as several
-        mark, around = around.rule, around.parent
+        if unmarked or (step.order, step.escape) != (there.order, there.escape):
+            return False
     try:
-        carried_around = carrier.around_of(step.region)
+        carried_around = carrier.around_of(around)
     except GraphError:  # it was marked at home after that was carried
         return False
-    return around is carried_around and is_carried(step.stamp, mark)
+    return around_there is carried_around and is_carried(mark, mark_there)
+
+
+def _marked(step: Step) -> tuple[Region | None, Any]:
+    """The region around a step, and its mark."""
+    return (step.parent, step.rule) if isinstance(step, Region) else (step.region, step.stamp)
 
 
 def _edited(site: Site, step: Step) -> RegionError:

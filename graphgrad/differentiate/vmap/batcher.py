@@ -27,10 +27,10 @@ from ...regions.rules import is_own
 from ..additive import at_home, copied_steps, note_twin
 from ..levels import Step
 from ..site import Site
-from ..travel.carrier import Carrier
+from ..travel.carrier import Carrier, as_one
 from ..travel.importing import keep_provenance, kept_as, stamp_in
 from ..travel.trace import Trace, TraceGraph
-from ..travel.transplant import Tensors, Transplant, as_one
+from ..travel.transplant import Tensors, Transplant
 from ..travel.travelled import carried
 from .batch import Batched, Flags, batched_outputs, repeated
 from .sharing import Sharing, is_marked_inside, why_for_each
@@ -149,7 +149,7 @@ class Batcher(Transplant):
     inside    body of the source -> what built it, for the choices that share it, and what it was
               given (batched_choice)
     first     step -> the first that was made of it
-    makers    step of the source, or of a body in it -> what made the first of it
+    builders  body of the source -> all that built it
     """
 
     outer: Carrier
@@ -168,12 +168,12 @@ class Batcher(Transplant):
         self.enter = enter
         self.inside: dict[Graph, tuple[Batcher, dict[Tensor, Tensor]]] = {}
         self.first: dict[Step, Step] = {}
-        self.makers: dict[Step, Batcher] = {}
+        self.builders: dict[Graph, list[Carrier]] = {}
 
     def within(self, body: BodyGraph, enter: Callable[[Tensor], Tensor]) -> Batcher:
         """What builds a body for the batch, in the current graph."""
         inner = Batcher(body, {}, self, self.examples, enter)
-        inner.makers = self.makers
+        self.builders.setdefault(body, []).append(inner)
         return inner
 
     # --- a node ------------------------------------------------------------------------------
@@ -188,7 +188,6 @@ class Batcher(Transplant):
             outputs = self._batched(node, inputs, flags, for_each)
         else:
             outputs = self._stamped(node, inputs, flags, for_each)
-        self.makers.setdefault(node, self)
         if outputs:
             self._note(node, as_one(node, outputs[0].node))
         return outputs
@@ -251,9 +250,9 @@ class Batcher(Transplant):
         """The tensor around the source that one of it stands for."""
         return self.source.home_of(t) if isinstance(self.source, BodyGraph) else None
 
-    def of(self, step: Step) -> Carrier | None:
-        """What made the first of a step; other bodies were copied."""
-        return self.makers.get(step) or super().of(step)
+    def of_body(self, body: Graph) -> list[Carrier]:
+        """What built a body, maybe several times, and what copied it."""
+        return [*self.builders.get(body, ()), *super().of_body(body)]
 
     def unknown(self, t: Tensor) -> bool:
         """Whether t stands for a tensor of a body around that was not built there."""
@@ -305,7 +304,6 @@ class Batcher(Transplant):
 
     def opened(self, region: Region, new: Region) -> None:
         """Note what was made of a region."""
-        self.makers.setdefault(region, self)
         self._note(region, new)
 
     def copied(self, body: Graph, copy: Graph) -> None:
