@@ -638,6 +638,31 @@ def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
     )
 
 
+def test_S30_a_rule_may_ask_again_for_a_default_that_was_interrupted():
+    """What is asked and known is as it was then, though nobody but the rule has left anything."""
+
+    def known():
+        context = CONTEXT.get()
+        return context.question, context.answering, context.origin, context.region
+
+    def patient(site, dy):
+        before = known()
+        try:
+            return site.default(dy)
+        except KeyboardInterrupt:
+            assert all(now is then for now, then in zip(known(), before, strict=True))
+            return site.default(dy)
+
+    graph, x = new()
+    with graph, gg.override_gradient(patient):
+        y = net(x)
+    functions = ("Sweep.run", "Answering.", "_wanted")
+    found = [p for p in places(lambda: gg.gradients(y, x)) if p.code[1].startswith(functions)]
+    assert len(found) > 10
+    for place in (replace(p, time=nth) for p in found for nth in (2, 3)):
+        contextvars.copy_context().run(interrupted, lambda: gg.gradients(y, x), place)
+
+
 @pytest.mark.ci
 @pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)

@@ -56,8 +56,8 @@ class Sweep:
         for key, dy in seeds:
             self._add(key, dy)
         outer = context.origin, context.question, context.answering
-        context.question = question
-        context.answering = context.answering.within(_wanted(plan.live, question.tree))
+        within = context.answering.within(_wanted(plan.live, question.tree))
+        context.question, context.answering = question, within  # no call from here to `try`
         try:
             for step in reversed(plan.steps):
                 if isinstance(step, Node):

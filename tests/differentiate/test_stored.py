@@ -395,6 +395,31 @@ def test_S32_a_rule_that_recurs_and_holds_a_tensor_is_stored_to_its_order():
             orders(y2, x2, 3)
 
 
+def test_S27_S32_a_rule_in_a_rule_that_asked_for_its_default_may_take_gradients():
+    """They stay among what the rules built; reads of the home by the default are in no way."""
+
+    def within(site, dy):
+        return gg.gradients(site.outputs[0], site.inputs[0], 3.0 * dy)
+
+    def rule(site, dy):
+        (dx,) = site.default(dy)
+        with gg.override_gradient(within):
+            return gg.sin(dx)
+
+    def marked(x):
+        with gg.override_gradient(rule):
+            return x * x * x
+
+    x = gg.placeholder((1,))
+    y, batched = marked(x), gg.vmap(marked)(x)
+    with pickle.loads(pickle.dumps(x.graph)) as new:
+        stored = there(new, x, y, batched)
+    expected = gg.evaluate(orders(y, x, 2), {x: [0.7]})
+    for at, *results in (x, batched), stored:
+        for result in results:
+            assert np.allclose(gg.evaluate(orders(result, at, 2), {at: [0.7]}), expected)
+
+
 # --- pickles -------------------------------------------------------------------------------------
 
 

@@ -80,11 +80,15 @@ class TraceGraph(BodyGraph):
         return self._reads.setdefault((t.node.inputs[0], op.region), t)
 
     def before_gradients(self, *, leaving: bool) -> None:
-        """NotDeferred where a derivative might be one of what is not here yet."""
-        if self.deferred:
-            raise NotDeferred
+        """NotDeferred where a derivative leaves for the home: what is not here yet reads of it too.
+
+        One that stays here is through what was built here alone, or by way of a `Default`, whose
+        vjp raises the same.
+        """
         if not leaving:
             return
+        if self.deferred:
+            raise NotDeferred
         self._differentiated = True
         self._first.clear()
         for placeholder, t in self.captures.items():
