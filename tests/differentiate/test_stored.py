@@ -396,7 +396,7 @@ def test_S32_a_rule_that_recurs_and_holds_a_tensor_is_stored_to_its_order():
 
 
 def test_S27_S32_a_rule_in_a_rule_that_asked_for_its_default_may_take_gradients():
-    """They stay among what the rules built; reads of the home by the default are in no way."""
+    """They stay among what the rules built: what the default reads of its home is not asked."""
 
     def within(site, dy):
         return gg.gradients(site.outputs[0], site.inputs[0], 3.0 * dy)

@@ -223,6 +223,31 @@ def test_S27_a_tensor_that_nobody_saw_a_rule_hold_is_an_error_that_names_it():
         assert "test_travel.py" in str(error.value)
 
 
+@pytest.mark.parametrize("journey", [copied, imported, cut_out])
+def test_S22_S27_a_map_that_a_rule_opens_stamps_what_its_default_builds_after_a_journey(journey):
+    with gg.Graph() as g:
+        x = gg.placeholder(())
+        w = gg.constant(2.0)
+
+        def rule(site, dy):
+            with gg.gradient_override_map({"Multiply": double_default}):
+                (dx,) = site.default(dy)
+            return dx + w
+
+        def marked(x):
+            with gg.override_gradient(rule):
+                return gg.sin(x)
+
+        y = gg.identity(marked(x))
+        batched = gg.sum(gg.vmap(marked)(x[None]))
+        expected = gg.evaluate(orders(x, y), {x: 0.3})
+        np.testing.assert_allclose(gg.evaluate(orders(x, batched), {x: 0.3}), expected)
+    assert expected[2] == pytest.approx(-2.0 * np.sin(0.3))
+    _, (x,), (y,) = journey(g, [x], [y])
+    with x.graph:
+        np.testing.assert_allclose(gg.evaluate(orders(x, y), {x: 0.3}), expected)
+
+
 def one_run(x, s, k, hold):
     """What its gradient reads of tanh has a gradient of its own, by a rule that holds a carry."""
     with gg.override_gradient(lambda site, dy: dy * gg.sin(t), inputs=[x]) as region:

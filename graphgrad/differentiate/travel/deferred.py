@@ -90,8 +90,8 @@ class Away(Site):
     def _own_default(self, dys: list[Tensor | None]) -> Sequence[Tensor | None]:
         context, scratch = CONTEXT.get(), self.trace.graph
         scratch.deferred = True
-        if context.graph is not scratch or context.region is not None:
-            raise NotDeferred  # in a branch, or in a region of the rule, which it would be part of
+        if context.graph is not scratch or context.region is not None or context.stamps is not None:
+            raise NotDeferred  # in a branch, or a region or map of the rule, which acts on it
         given = {i: dy for i, dy in enumerate(dys) if dy is not None}
         dxs = self.defaults.take(given, self) if given else {}
         if not dxs:
