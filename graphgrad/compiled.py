@@ -18,6 +18,7 @@ from .base.errors import DTypeError, ExecutionError, GraphError, StateError
 from .base.first_tries import answer
 from .base.flags import truth
 from .base.lazy import LazyMethod
+from .base.length import told_names
 from .base.tree import flatten, tree_map
 from .base.words import visible_lines
 from .execute.backend import Backend, Compiled
@@ -236,6 +237,7 @@ def _as_built(
     """
     nodes = needed(given, [*wanted, *writes.values()])
     check_placeholders(nodes, wanted)
+    check_open_lengths(given, nodes)
     _add_assigns(nodes, writes)
     variables = [n for n in nodes if type(n.op) is Variable]
     inputs = [*given, *(v.outputs[0] for v in variables)]
@@ -742,6 +744,24 @@ def check_placeholders(nodes: Sequence[Node], wanted: Sequence[Tensor]) -> None:
             f"the outputs need placeholders that are not among the inputs:{rows}\n"
             "Add them to the inputs."
         )
+
+
+def check_open_lengths(given: Sequence[Tensor], nodes: Sequence[Node]) -> None:
+    """GraphError for a named length in an op that the inputs of a run do not tell."""
+    needed_by: dict[str, Node] = {}
+    for node in nodes:
+        for name in node.op.open_lengths:
+            needed_by.setdefault(name, node)
+    if not needed_by:
+        return
+    known = told_names(d for t in given for d in t.shape)
+    for name, node in needed_by.items():
+        if name not in known:
+            inputs = ", ".join(f"{t.name}: {t.type!r}" for t in given) or "none"
+            raise GraphError(
+                f"{node.name} = {node.op!r}, built at {node.where}, needs the length {name!r}, "
+                f"which no input tells ({inputs}).\nAdd an input with an axis of that length."
+            )
 
 
 def _shown(change: Change) -> str:

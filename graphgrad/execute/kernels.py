@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,17 @@ import numpy as np
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
-from ..ir.types import Array
+from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..lower.binding import Pairs
 from ..lower.plan import Kernel
+from ..lower.specialise import open_lengths, specialise
 from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
 __all__ = ["ArrayFunction", "Kernel", "Kernels", "Pairs", "one_call_per_node"]
 
+SIZES = 16  # sets of shapes for which what runs is kept
 ArrayFunction = Callable[..., tuple[Array, ...]]
 Make = Callable[[Any], Kernel | None]
 MakeWriter = Callable[[Node, int], Kernel | None]
@@ -90,6 +92,8 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> ArrayFunction:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
+    if open_lengths(program):
+        return _for_sizes(program, kernels)
     program = widen(program, kernels.native)
     run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
@@ -100,6 +104,19 @@ def one_call_per_node(program: Program, kernels: Kernels) -> ArrayFunction:
         return own(run(*arrays), arrays, wanted)
 
     return owned
+
+
+def _for_sizes(program: Program, kernels: Kernels) -> ArrayFunction:
+    """What runs a program whose ops have open lengths, once for each set of shapes."""
+
+    @lru_cache(SIZES)
+    def sized(*types: TensorType) -> ArrayFunction:
+        return one_call_per_node(specialise(program, types), kernels)
+
+    def run(*arrays: Array) -> tuple[Array, ...]:
+        return sized(*[tensor_type(a.shape, a.dtype) for a in arrays])(*arrays)
+
+    return run
 
 
 def _held_to_its_word(node: Node, kernels: Kernels) -> Kernel:

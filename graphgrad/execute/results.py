@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ExecutionError
+from ..base.errors import ExecutionError, ShapeError
+from ..base.length import Axis, solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
 from ..lower.loop_ir import Fused
 
 GREATEST = np.iinfo("int64").max
-Lengths = dict[str, tuple[int, str]]
 
 
 def own(
@@ -184,13 +184,14 @@ def check_promise(node: Node, index: int, array: Any) -> None:
         )
 
 
-def check_lengths(t: Tensor, shape: Sequence[int], known: Lengths) -> None:
-    """ExecutionError where a named length has two values. known: the values so far."""
-    for d, n in zip(t.type.shape, shape, strict=True):
-        if isinstance(d, str):
-            length, first = known.setdefault(d, (n, t.name))
-            if length != n:
-                raise ExecutionError(f"length {d!r} is {length} in {first} and {n} in {t.name}")
+def check_lengths(t: Tensor, shape: Sequence[int], known: list[Axis]) -> None:
+    """ExecutionError where a named length has two values. known: the axes so far."""
+    if not t.type.static:
+        known += [(d, n, f"in {t.name}") for d, n in zip(t.type.shape, shape, strict=True)]
+        try:
+            solved(known)
+        except ShapeError as error:
+            raise ExecutionError(str(error)) from None
 
 
 def shown(array: Any) -> str:

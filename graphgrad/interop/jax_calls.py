@@ -33,6 +33,7 @@ from ..base.errors import (
     StateError,
 )
 from ..base.kinds import can_cast, kind_of
+from ..base.length import Axis, Length, solved
 from ..base.locks import OwnLock
 from ..execute.jax.backend import KERNELS
 from ..execute.jax.checks import unwatched
@@ -130,7 +131,7 @@ class JaxOrder:
         divided: dict[Any, Any] = {}
         for t, x in zip(self.program.inputs, arrays, strict=False):
             for length, part in zip(t.shape, jax.typeof(x).sharding.spec, strict=True):
-                if isinstance(length, str) and part is not None:
+                if isinstance(length, Length) and part is not None:
                     divided.setdefault(length, part)
         specs = [_distinct(divided.get(length) for length in t.shape) for t in self.program.outputs]
         out = tuple([NamedSharding(mesh, _spec(*spec)) for spec in specs])
@@ -310,7 +311,7 @@ def _check_promise(t: Tensor, y: Any) -> None:
 
 def given(tensors: Sequence[Tensor], values: Sequence[Any], single: bool) -> list[Any]:
     """Values as JAX arrays of the dtypes and shapes of tensors; ShapeError, DTypeError."""
-    lengths: dict[str, tuple[Any, Tensor]] = {}
+    lengths: list[Axis] = []
     arrays = []
     for t, value in zip(tensors, values, strict=True):
         array = _as_dtype(t, value, single)
@@ -363,16 +364,12 @@ def _castable(t: Tensor, value: Any, wanted: Any) -> bool:
     return np.array_equal(known.astype(wanted), known)
 
 
-def _check_shape(t: Tensor, shape: tuple[Any, ...], lengths: dict[str, Any]) -> None:
+def _check_shape(t: Tensor, shape: tuple[Any, ...], lengths: list[Axis]) -> None:
     if not compatible(t.type.shape, shape):
         raise ShapeError(
             f"{t.node.name!r} ({t.type!r}, built at {t.where}) got an array of shape {shape}"
         )
-    for d, n in zip(t.type.shape, shape, strict=True):
-        if isinstance(d, str):
-            known, first = lengths.setdefault(d, (n, t))
-            if known != n:
-                raise ShapeError(
-                    f"length {d!r} is {known} in {first.node.name!r} ({first.type!r}), and {n} in "
-                    f"{t.node.name!r} ({t.type!r})"
-                )
+    lengths += [
+        (d, n, f"in {t.node.name!r} ({t.type!r})") for d, n in zip(t.type.shape, shape, strict=True)
+    ]
+    solved(lengths)

@@ -15,6 +15,7 @@ from ..base.errors import DTypeError, ExportError, GraphGradError
 from ..execute.jax.host import CALLED
 from ..ir.node import Node
 from ..ir.types import Array, TensorType
+from ..ops.foreign.jax_function import symbolic_shapes
 from .jax_calls import has_64_bits
 
 __all__ = ["Exported", "exported", "loaded"]
@@ -107,32 +108,13 @@ def _refusal(error: Exception) -> str:
 
 
 def _structs(types: Sequence[TensorType]) -> list[Any]:
-    """Types as JAX has them, all unknown lengths in one scope."""
-    scope = jax.export.SymbolicScope()
-    structs = []
-    for t, text in zip(types, symbols(types), strict=True):
-        shape = t.shape if t.static else jax.export.symbolic_shape(text, scope=scope)
-        structs.append(_struct(shape, t.dtype))
-    return structs
+    """Types as JAX has them; a length keeps its name, if JAX can have it."""
+    shapes, _ = symbolic_shapes(types, _is_reserved)
+    return [_struct(shape, t.dtype) for shape, t in zip(shapes, types, strict=True)]
 
 
-def symbols(types: Sequence[TensorType]) -> list[str]:
-    """Shapes as JAX reads them: a name for each length that is not known."""
-    taken = {d for t in types for d in t.shape if isinstance(d, str)}
-    fresh = (name for i in range(10**9) if (name := f"d{i}") not in taken)
-    names: dict[str, str] = {}
-
-    def shown(d: Any) -> str:
-        if isinstance(d, int):
-            return str(d)
-        if d is None:
-            return next(fresh)
-        if d not in names:
-            plain = re.fullmatch(r"[A-Za-z]\w*", d, re.ASCII) and d not in RESERVED
-            names[d] = d if plain else next(fresh)
-        return names[d]
-
-    return [", ".join(map(shown, t.shape)) for t in types]
+def _is_reserved(name: str) -> bool:
+    return name in RESERVED or re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) is None
 
 
 def loaded(program: bytes, names: Sequence[str], wide: bool) -> Callable[..., Any]:

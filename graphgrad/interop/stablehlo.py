@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import ExportError, FileError, ShapeError, did_you_mean
 from ..base.kinds import is_bfloat16
+from ..base.length import Axis, solved
 from ..base.tree import tree_map
 from ..base.words import visible
 from ..compiled import CompiledFunction
@@ -21,7 +22,7 @@ from ..files.atomic import write_atomically
 from ..files.regular import check_regular
 from ..files.weights import write_npz
 from ..ir.node import Tensor
-from ..ir.types import Array, Dim, DType, as_dtype, compatible, tensor_type
+from ..ir.types import Array, Dim, DType, as_dtype, as_shape, compatible, sized, tensor_type
 from ..lower.narrow import narrow_dtype
 from .jax_functions import as_jax, calls, number_of_gradients
 from .states import is_single, state_tree
@@ -154,20 +155,17 @@ def name_of(t: Tensor) -> str:
 
 def _shapes(tensors: Sequence[Tensor], given: Shapes) -> list[tuple[Dim, ...]]:
     """The shapes of inputs, with what is said of them; ShapeError for what cannot be."""
-    said = {_input(tensors, key): (*shape,) for key, shape in given.items()}
-    named: dict[str, Dim] = {}
+    said = {_input(tensors, key): as_shape((*shape,)) for key, shape in given.items()}
+    axes: list[Axis] = []
     for t, shape in said.items():
-        if not compatible(t.type.shape, tensor_type(shape, t.dtype).shape):
+        if not compatible(t.type.shape, shape):
             raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot be of shape {shape}")
         for d, n in zip(t.type.shape, shape, strict=True):
             if isinstance(d, int) and d != n:
                 raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot be of shape {shape}")
-            if isinstance(d, str) and named.setdefault(d, n) != n:
-                raise ShapeError(f"length {d!r} is {named[d]!r} in one shape, {n!r} in another")
-    return [
-        said.get(t, tuple([named.get(d, d) if isinstance(d, str) else d for d in t.type.shape]))
-        for t in tensors
-    ]
+            axes.append((d, n, f"in the shape of {t.node.name!r}"))
+    sizes = solved(axes, exact=True)
+    return [said.get(t, sized(t.type.shape, sizes)) for t in tensors]
 
 
 def _input(tensors: Sequence[Tensor], key: Any) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.errors import DTypeError, ExecutionError, ShapeError, StateError
 from ..base.kinds import can_cast
+from ..base.length import Axis, Length, solved
 from ..base.tree import tree_map
 from ..compiled import CompiledFunction
 from ..execute.run.feeds import as_array
@@ -133,17 +134,18 @@ def _differentiable(order: int, number: Any, tensors: Any) -> list[Any]:
 def _fake(order: int, number: Any, tensors: Any) -> list[Any]:
     """What is known of its outputs: named lengths are those of the inputs."""
     graph_order = _orders[order].order
-    known: dict[Any, Any] = {}
+    axes: list[Axis] = []
     for t, x in zip(graph_order.inputs, tensors, strict=True):
         pairs = list(zip(t.shape, x.shape, strict=False))
         if len(t.shape) != x.ndim or any(isinstance(d, int) and d != n for d, n in pairs):
             raise ShapeError(f"{t.node.name!r} ({t.type!r}) got a tensor of shape {x.shape}")
-        known |= {d: n for d, n in pairs if isinstance(d, str)}
+        axes += [(d, n, f"in {t.node.name!r}") for d, n in pairs]
+    sizes = solved(axes)
 
     def length(d: Any) -> Any:
-        if isinstance(d, int):
-            return d
-        return known[d] if d in known else torch.library.get_ctx().new_dynamic_size()
+        if isinstance(d, Length) and d.names <= sizes.keys():
+            return d.at(sizes)
+        return d if isinstance(d, int) else torch.library.get_ctx().new_dynamic_size()
 
     device = tensors[0].device if tensors else "cpu"
     return [

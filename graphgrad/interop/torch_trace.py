@@ -11,6 +11,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any, NamedTuple
 
+from ..base.length import Length
 from ..ir.types import Dim, TensorType, tensor_type
 from ..ops.foreign.torch_arrays import torch, torch_dtype
 
@@ -131,7 +132,9 @@ def lengths_for(types: Sequence[TensorType], start: int) -> list[tuple[int, ...]
             return d
         if d is None:
             return next(primes)
-        return named[d] if d in named else named.setdefault(d, next(primes))
+        for name in sorted(d.names - named.keys()):
+            named[name] = next(primes)
+        return int(d.at(named))
 
     return [tuple([length(d) for d in t.shape]) for t in types]
 
@@ -142,11 +145,11 @@ def seen_types(
     """Types of known lengths, from traces at one or two sets of lengths, with the unknown ones."""
     if len(traces) == 1:
         return tuple(traces[0])
-    names: dict[tuple[int, int], str] = {}
+    names: dict[tuple[int, int], Length] = {}
     pairs = zip(*[lengths_for(inputs, start) for start in STARTS], strict=True)
     for t, (first, second) in zip(inputs, pairs, strict=True):
         for d, a, b in zip(t.shape, first, second, strict=True):
-            if isinstance(d, str):
+            if isinstance(d, Length):
                 names[a, b] = d
 
     def length(a: Any, b: Any) -> Dim:

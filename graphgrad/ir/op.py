@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, dataclass_transform
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..base.errors import DTypeError
 from ..base.interned import Interned
+from ..base.length import Length
 from .facts import GROUPS, Derivative, Facts, Memory, Traits, joined, said_by
 from .onnx import Onnx
 from .strided import Lengths, Strided
@@ -317,6 +319,23 @@ class Op(OfKernel):
         made: Any = type(self)(**{**self.attrs, **attrs})
         return made  # type: ignore[no-any-return]
 
+    @property
+    def open_lengths(self) -> frozenset[str]:
+        """The named lengths in its attributes and in what its bodies compute."""
+        known: frozenset[str] | None = self.__dict__.get("_open")
+        if known is None:
+            inner = [n.op.open_lengths for body in self.bodies for n in body.nodes]
+            attrs = [self.__dict__[n] for n in self.fields]
+            known = self.__dict__["_open"] = frozenset().union(_names_in(attrs), *inner)
+        return known
+
+    def with_sizes(self, sizes: Mapping[str, Any]) -> Op:
+        """The op with these values for named lengths in its attributes."""
+        names = self.fields
+        values = [_sized(self.__dict__[n], sizes) for n in names]
+        same = all(v is self.__dict__[n] for n, v in zip(names, values, strict=True))
+        return self if same else type(self)(*values)
+
     def __repr__(self) -> str:
         return f"{self.type}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
 
@@ -412,6 +431,25 @@ def _has_kernel(base: type) -> bool:
     return getattr(base, "kernel", Op.kernel) is not Op.kernel
 
 
+def _names_in(values: Sequence[Any]) -> frozenset[str]:
+    names: frozenset[str] = frozenset()
+    for value in values:
+        if isinstance(value, Length):
+            names |= value.names
+        elif type(value) is tuple:
+            names |= _names_in(value)
+    return names
+
+
+def _sized(value: Any, sizes: Mapping[str, Any]) -> Any:
+    if isinstance(value, Length):
+        return value.at(sizes)
+    if type(value) is tuple:
+        made = tuple([_sized(v, sizes) for v in value])
+        return value if all(map(operator.is_, made, value)) else made
+    return value
+
+
 _SIGNED = float | complex | np.inexact
 """Numbers of which two may be equal and differ: 0.0 and -0.0."""
 
@@ -425,7 +463,10 @@ def _kind(value: Any) -> Any:
     return type(value)
 
 
-_PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, TensorType)
+_PLAIN = (
+    *(int, float, complex, str, bytes, type(None), np.generic, np.dtype),
+    *(Length, TensorType),
+)
 
 
 def lasting(value: Any) -> bool:

@@ -1,24 +1,26 @@
 """Shapes, dtypes and the interned pair of both: what is known of a tensor before it has a value.
 
-A length is an int, None (unknown) or a str (unknown, but equal wherever the same name stands).
+A length is an int, a `Length` (known when the program runs), or None (nothing is known of it).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import prod
-from typing import Any
+from operator import mul
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base.errors import DTypeError, ShapeError
 from ..base.interned import Interned
 from ..base.kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
+from ..base.length import Length, as_length, at_least
 from ..base.words import visible
 
-Dim = int | None | str
+Dim: TypeAlias = int | Length | None
 Shape = tuple[Dim, ...]
 DType = np.dtype[Any]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -103,22 +105,28 @@ def check_unmasked(value: Any, who: str = "") -> None:
 
 
 def as_shape(shape: Any) -> Shape:
-    """A tuple of int, None and str from what a user wrote."""
-    dims = (shape,) if isinstance(shape, int | np.integer | str) or shape is None else shape
+    """A tuple of int, Length and None from what a user wrote; a str is the name of a length."""
+    single = isinstance(shape, int | np.integer | str | Length) or shape is None
+    dims = (shape,) if single else shape
     if type(dims) is not tuple and (isinstance(dims, _NO_SHAPE) or not isinstance(dims, Iterable)):
         raise ShapeError(f"a shape is a sequence of lengths, or one length, got {shape!r}")
     out: list[Dim] = []
     for d in dims:
         if type(d) is not int and isinstance(d, np.integer | int):
             d = int(d)  # no subclass: equal types are one object, for all who ask
-        if not (d is None or isinstance(d, int | str)):
+        elif isinstance(d, str):
+            d = as_length(d)
+        if not (d is None or isinstance(d, int | Length)):
             raise ShapeError(f"a length is an int, None or a name, got {d!r} in {shape!r}")
-        if isinstance(d, int) and d < 0:
+        if d is not None and is_negative(d):
             raise ShapeError(f"a length is never negative, got {d} in {shape!r}")
-        if d == "":
-            raise ShapeError(f"a named length needs a name, got '' in {shape!r}")
         out.append(d)
     return tuple(out)
+
+
+def is_negative(d: int | Length) -> bool:
+    """Whether a length is below 0, whatever the named ones are."""
+    return d < 0 if isinstance(d, int) else at_least(-1 - d, 0)
 
 
 def tensor_type(shape: Shape, dtype: Any) -> TensorType:
@@ -130,6 +138,8 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
 
 
 def _new(shape: Shape, dtype: DType) -> TensorType:
+    if any(isinstance(d, str) for d in shape):
+        shape = as_shape(shape)
     new_type = TensorType()
     new_type.shape, new_type.dtype = shape, dtype
     new_type.differentiable = is_inexact(dtype)
@@ -151,7 +161,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return b
     if b == 1 and isinstance(b, int):
         return a
-    if isinstance(a, int) and isinstance(b, int):
+    if never_equal(a, b) and _never_one(a) and _never_one(b):
         raise ShapeError(f"lengths {a} and {b} do not broadcast")
     if isinstance(a, int):
         return a  # the other is a, or 1
@@ -184,16 +194,33 @@ def merge_dims(a: Dim, b: Dim) -> Dim:
     """The length of an axis known in two ways; ShapeError if they contradict."""
     if a is None or b is None:
         return a if b is None else b
-    if isinstance(a, int) and isinstance(b, int) and a != b:
+    if never_equal(a, b):
         raise ShapeError(f"lengths {a} and {b} differ")
     return a if isinstance(a, int) or not isinstance(b, int) else b
 
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether some value of the unknown lengths makes the shapes equal."""
-    return len(a) == len(b) and all(
-        x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a, b, strict=True)
-    )
+    return len(a) == len(b) and not any(map(never_equal, a, b))
+
+
+def never_equal(a: Dim, b: Dim) -> bool:
+    """Whether two lengths differ whatever the named ones are."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a != b
+    if a is None or b is None or a == b:
+        return False
+    difference: Any = a - b
+    return at_least(difference, 1) or at_least(-difference, 1)
+
+
+def _never_one(d: Dim) -> bool:
+    return d != 1 if isinstance(d, int) else d is not None and (d == 0 or at_least(d, 2))
+
+
+def sized(shape: Shape, sizes: Mapping[str, Any]) -> Shape:
+    """The shape where named lengths have these values."""
+    return tuple([d.at(sizes) if isinstance(d, Length) else d for d in shape])
 
 
 def size_of(shape: Iterable[Dim]) -> int | None:
@@ -204,6 +231,16 @@ def size_of(shape: Iterable[Dim]) -> int | None:
             return None
         n *= d
     return n
+
+
+def computed(f: Callable[..., Any], *dims: Dim) -> Any:
+    """f of lengths, which is arithmetic where they are open; None where nothing is known of one."""
+    return None if any(d is None for d in dims) else f(*dims)
+
+
+def count_of(shape: Iterable[Dim]) -> Any:
+    """The number of elements, as arithmetic where lengths are open; None where one is unknown."""
+    return computed(lambda *dims: reduce(mul, dims, 1), *shape)
 
 
 def lengths(t: TensorType) -> tuple[int, ...]:

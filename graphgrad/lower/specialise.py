@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.length import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -17,19 +18,38 @@ from ..ops.elementwise.accumulate import EnsureLike
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     """The same nodes on inputs of these types, with everything inferred again.
 
-    What stands in several bodies, as what a loop and its gradient compute does, stays one.
+    Named lengths in attributes get the values that they have in these types. What stands in several
+    bodies, as what a loop and its gradient compute does, stays one.
 
     Raises what `infer` raises where the types do not fit together, with the node as a note and as
-    `failed`, for pictures that ring it.
+    `failed`, for pictures that ring it; ShapeError where a named length would have two values.
     """
-    return _specialised(program, types, {})
+    sizes = sizes_of(program.inputs, types) if open_lengths(program) else {}
+    return _specialised(program, types, sizes, {})
+
+
+def open_lengths(program: Program) -> frozenset[str]:
+    """The named lengths in attributes of its ops, and of those in bodies."""
+    return frozenset().union(*[node.op.open_lengths for node in program.nodes])
+
+
+def sizes_of(inputs: Sequence[Tensor], types: Sequence[TensorType]) -> dict[str, int]:
+    """What named lengths of inputs are, where they are of these types."""
+    return solved(
+        (d, n, f"in {t.name}")
+        for t, given in zip(inputs, types, strict=True)
+        for d, n in zip(t.type.shape, given.shape, strict=True)
+        if isinstance(n, int)
+    )
 
 
 _Known = dict[Any, Any]
 """(tensor, type) -> the tensor of that type; (node, what it reads) -> the node on that."""
 
 
-def _specialised(program: Program, types: Sequence[TensorType], known: _Known) -> Program:
+def _specialised(
+    program: Program, types: Sequence[TensorType], sizes: Mapping[str, int], known: _Known
+) -> Program:
     new: dict[Tensor, Tensor] = {}
     inputs = []
     for t, type in zip(program.inputs, types, strict=True):
@@ -39,11 +59,12 @@ def _specialised(program: Program, types: Sequence[TensorType], known: _Known) -
     nodes: list[Node] = []
     for node in program.nodes:
         reads = tuple([new.get(t, t) for t in node.inputs])
-        if all(a is b for a, b in zip(reads, node.inputs, strict=True)):
+        same = all(a is b for a, b in zip(reads, node.inputs, strict=True))
+        if same and not (sizes and node.op.open_lengths):
             nodes.append(node)
             continue
         try:
-            made = _on(node, reads, known)
+            made = _on(node, reads, sizes, known)
         except Exception as error:
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
             note = f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}"
@@ -64,19 +85,20 @@ def _of_type(t: Tensor, type: TensorType, known: _Known) -> Tensor:
     return retyped
 
 
-def _on(node: Node, reads: tuple[Tensor, ...], known: _Known) -> Node:
+def _on(node: Node, reads: tuple[Tensor, ...], sizes: Mapping[str, int], known: _Known) -> Node:
     """The node on what it reads now."""
     derived: Node | None = known.get((node, reads))
     if derived is None:
         if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
             node.op.check(*[t.shape for t in reads])
-        derived = derive(node, _of_types(node.op, reads, known), reads)
+        op = node.op.with_sizes(sizes) if sizes else node.op
+        derived = derive(node, _of_types(op, reads, sizes, known), reads)
         if node.op.pure:
             known[node, reads] = derived
     return derived
 
 
-def _of_types(op: Op, reads: Sequence[Tensor], known: _Known) -> Op:
+def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:
     """An op with its bodies for inputs of these types; any other op as it is.
 
     A body that these do not fit stays as it is: it is an error only where it is run.
@@ -85,7 +107,7 @@ def _of_types(op: Op, reads: Sequence[Tensor], known: _Known) -> Op:
         return op
     taken = _taken(op, [t.type for t in reads])
     pairs = zip(op.bodies, taken, strict=True)
-    return op.replace_bodies([_where_it_fits(*pair, known) for pair in pairs])
+    return op.replace_bodies([_where_it_fits(*pair, sizes, known) for pair in pairs])
 
 
 def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:
@@ -100,9 +122,11 @@ def _taken(op: Op, types: Sequence[TensorType]) -> list[Sequence[TensorType]]:
     return [[t.type for t in body.inputs] for body in op.bodies]
 
 
-def _where_it_fits(program: Program, types: Sequence[TensorType], known: _Known) -> Program:
+def _where_it_fits(
+    program: Program, types: Sequence[TensorType], sizes: Mapping[str, int], known: _Known
+) -> Program:
     try:
-        return _specialised(program, types, known)
+        return _specialised(program, types, sizes, known)
     except Exception:  # whatever infer raises, a user's op's too
         return program
 

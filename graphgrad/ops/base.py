@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.errors import DTypeError, GraphGradError
 from ..base.kinds import accumulated_in, is_floating, is_inexact, kind_of
+from ..base.length import Length
 from ..ir.build import apply, build
 from ..ir.context import CONTEXT
 from ..ir.facts import Derivative, Memory, Traits
@@ -76,6 +77,7 @@ __all__ = [
     "build",
     "cast",
     "constant",
+    "count",
     "inexact",
     "is_floating",
     "is_inexact",
@@ -199,6 +201,26 @@ def scalar(value: Any, dtype: DType) -> Tensor:
     return cached
 
 
+class LengthValue(Op):
+    """A length as a 0-d tensor. Gradient: none."""
+
+    length: Any
+    dtype: DType
+    differentiable = False
+    flop_free = True
+
+    def infer(self) -> Types:
+        return (tensor_type((), self.dtype),)
+
+    def kernel(self, xp: Any) -> Any:
+        return xp.asarray(self.length, dtype=self.dtype)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(5, as_dtype("int64")), []
+        yield cls(3, as_dtype("float32")), []
+
+
 class Cast(Op):
     """y = x as another dtype.
 
@@ -275,6 +297,8 @@ def as_tensor(x: TensorLike, dtype: Any = None) -> Tensor:
     """A tensor of x: itself, or a constant. DTypeError for what is no number or array."""
     if isinstance(x, Tensor):
         return x if dtype is None else cast(x, dtype)
+    if isinstance(x, Length):
+        return apply(LengthValue(x, as_dtype("int64" if dtype is None else dtype)))
     if isinstance(x, list | tuple) and any(isinstance(item, Tensor) for item in x):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
     return constant(x, dtype)
@@ -306,12 +330,19 @@ def promoted(
 def operand_dtypes(*operands: TensorLike) -> list[Any]:
     """The dtypes of operands; Python numbers, which are weak, as they are."""
     held = [_held(o) for o in operands]
-    return [o.dtype if isinstance(o, Tensor | np.ndarray) else o for o in held]
+    return [_dtype_of(o) for o in held]
+
+
+def _dtype_of(o: Any) -> Any:
+    """The dtype of an operand; of a number, which is weak, itself, and of a length an int."""
+    if isinstance(o, Tensor | np.ndarray):
+        return o.dtype
+    return 0 if isinstance(o, Length) else o
 
 
 def _held(o: Any) -> Any:
-    """A tensor, an array, or a Python number (which is weak)."""
-    if isinstance(o, Tensor) or type(o) in (bool, int, float, complex):
+    """A tensor, an array, or a Python number or a length (which are weak)."""
+    if isinstance(o, Tensor | Length) or type(o) in (bool, int, float, complex):
         return o
     if isinstance(o, list | tuple) and any(isinstance(item, Tensor) for item in o):
         raise DTypeError("a list of tensors is not a tensor; use gg.stack or gg.concat")
@@ -324,6 +355,8 @@ def _held(o: Any) -> Any:
 def type_of(x: TensorLike) -> TensorType:
     """The type of a tensor, or of the constant that x would be; nothing is built."""
     held = _held(x)
+    if isinstance(held, Length):
+        return tensor_type((), "int64")
     return held.type if isinstance(held, Tensor) else type_of_array(np.asarray(held))
 
 
@@ -332,7 +365,7 @@ def _as(o: Any, dtype: DType) -> Tensor:
         return o if o.type.dtype is dtype else apply(Cast(dtype), o)
     if isinstance(o, np.ndarray):
         return constant(o, dtype)
-    return scalar(o, dtype)
+    return apply(LengthValue(o, dtype)) if isinstance(o, Length) else scalar(o, dtype)
 
 
 def like(x: TensorLike, t: Tensor) -> Tensor:
@@ -345,6 +378,11 @@ def whole(what: str, n: Any) -> int:
     if isinstance(n, bool | np.bool) or not hasattr(n, "__index__"):
         raise TypeError(f"{what} is an int, got {n!r}")
     return operator.index(n)
+
+
+def count(what: str, n: Any) -> Any:
+    """n as an int, or the length that it is; TypeError, which says what it is, for others."""
+    return n if isinstance(n, Length) else whole(what, n)
 
 
 def wants(x: Tensor) -> bool:

@@ -10,6 +10,7 @@ from ..base.errors import GraphError
 from ..ir.build import without_graph
 from ..ir.program import WRITE, Program
 from ..ir.verify import verify_program
+from ..lower.specialise import open_lengths
 from .passes.bodies import choosing, optimise_bodies, outer_first
 from .passes.common import merging
 from .passes.fold import Folding
@@ -73,7 +74,11 @@ def optimise(
     says so. policy: how much memory loops may take to save time. joining: whether products of many
     steps may become one, which lays their operands side by side: where these are divided among
     devices, they would have to be moved for it.
+
+    A program whose ops have open lengths stays as it is until these are known.
     """
+    if open_lengths(program):
+        return program, []
     fired = Fired(getattr(watch, "rewrote", None))
     passes = pipeline(fired, fast_math, policy, joining)
     return run_passes(program, passes, fired, verify=verify, watch=watch)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from ...base.errors import GradientError, GraphError
+from ...base.length import solved
 from ...ir.build import build
 from ...ir.context import CONTEXT
 from ...ir.flat import closes_over, flatten_graph, restore_graph
@@ -70,6 +72,7 @@ class Transplant(Carrier):
     ) -> None:
         self.source = source
         self.tensors = dict(tensors)
+        self._given = tensors
         self.regions: dict[Region, Region] = {}
         self.bodies: dict[Graph, ByIndex] = {}
         self.outer = outer
@@ -292,9 +295,18 @@ class Transplant(Carrier):
         op = node.op
         if isinstance(op, Residual):
             return residual_op(self._open_region(op.region))
+        if op.open_lengths:
+            op = op.with_sizes(self.sizes)
         if op.bodies:
             op = op.replace_bodies([self._program(p) for p in op.bodies])
         return renumbered(op, self.numbers)
+
+    @cached_property
+    def sizes(self) -> dict[str, Any]:
+        """What named lengths of the source are here: those of the tensors that were given."""
+        pairs = [(t, here) for t, here in self._given.items() if t.ndim == here.ndim]
+        axes = [(d, n, f"in {here.name}") for t, here in pairs for d, n in zip(t.shape, here.shape)]
+        return {**(self.outer.sizes if isinstance(self.outer, Transplant) else {}), **solved(axes)}
 
     def rule(self, rule: Any, owner: Node | Region) -> Any:
         """The rule as it is used here: itself, unless it means something at home only."""
@@ -346,6 +358,8 @@ class Transplant(Carrier):
         """Let what the bodies of a trace draw be drawn by the call here."""
         for body in bodies_of(copy):
             for node in body.nodes:
+                if node.op.open_lengths:
+                    node.op = node.op.with_sizes(self.sizes)
                 if self.drawn_here(node.op):
                     if loops_around(self.graph):
                         raise GradientError(

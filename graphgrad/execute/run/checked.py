@@ -10,11 +10,12 @@ import numpy as np
 
 from ...base.errors import ExecutionError
 from ...base.kinds import is_inexact
+from ...base.length import Axis
 from ...ir.node import Node
 from ...ir.types import Array
 from ...lower.plan import Plan, Step
 from ..kernels import ArrayFunction
-from ..results import Lengths, add_note, check_lengths, check_promise, share, shown, taken
+from ..results import add_note, check_lengths, check_promise, share, shown, taken
 from .arena import fixed_arrays, part_of
 
 POISON = 0xCB
@@ -77,7 +78,7 @@ class _Checked:
         self.live: dict[int, tuple[int, int]] = {}
         self.values: list[Any] = [*arrays, *[None] * (plan.changing - len(arrays))]
         self.values += fixed_arrays(plan)
-        self.lengths: Lengths = {}
+        self.lengths: list[Axis] = []
         for t, a in zip(plan.program.inputs, arrays, strict=True):
             check_lengths(t, a.shape, self.lengths)
 

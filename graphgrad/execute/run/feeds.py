@@ -9,11 +9,11 @@ import numpy as np
 
 from ...base.errors import DTypeError, ShapeError, did_you_mean
 from ...base.kinds import can_cast, kind_of
+from ...base.length import solved
 from ...base.words import visible
 from ...ir.node import Tensor
 from ...ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
 
-Lengths = dict[str, tuple[int, Tensor]]
 MANY = 1000  # sets of shapes that are remembered as right
 
 
@@ -58,12 +58,17 @@ class Feeds:
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
         """Arrays in the order of the inputs, each of its input's dtype and shape."""
         placed = self.placed(args, kwargs)
-        lengths: Lengths = {}
         arrays = []
         for t, value in zip(self.inputs, placed, strict=True):
             array = self._array(t, value)
-            _check_shape(t, array, lengths)
+            if not compatible(t.type.shape, array.shape):
+                raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
             arrays.append(array)
+        solved(
+            (d, n, f"in {_input(t)}")
+            for t, array in zip(self.inputs, arrays, strict=True)
+            for d, n in zip(t.type.shape, array.shape, strict=True)
+        )
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)
@@ -132,19 +137,6 @@ def as_array(t: Tensor, value: Any) -> Array:
             raise DTypeError(f"{_input(t)} cannot hold the values it was given")
         return new
     return array.astype(wanted)
-
-
-def _check_shape(t: Tensor, array: Array, lengths: Lengths) -> None:
-    promised = t.type.shape
-    if not compatible(promised, array.shape):
-        raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
-    for d, n in zip(promised, array.shape, strict=True):
-        if isinstance(d, str):
-            known, first = lengths.setdefault(d, (n, t))
-            if known != n:
-                raise ShapeError(
-                    f"length {d!r} is {known} in {_input(first)}, and {n} in {_input(t)}"
-                )
 
 
 def _input(t: Tensor) -> str:

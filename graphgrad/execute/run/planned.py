@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.collector import having
 from ...base.ieee import IGNORE, SETTING
+from ...base.length import Axis
 from ...base.locks import OwnLock
 from ...ir.node import Node
 from ...ir.op import Op
@@ -28,7 +29,7 @@ from ...lower.widen import widen
 from ...ops.control import Cond, Scan, While
 from ..backend import Backend, Compiled
 from ..kernels import ArrayFunction, Kernel, Pairs
-from ..results import Lengths, as_arrays, check_lengths, owning, promised, reading
+from ..results import as_arrays, check_lengths, owning, promised, reading
 from .checked import checked_loop
 from .looped import looped
 from .straight import Note, straight_line
@@ -253,10 +254,10 @@ class PlannedByShapes(Compiled):
 
     def program_for(self, shapes: Sequence[tuple[int, ...]]) -> Program:
         """What runs for these shapes of the arguments."""
-        lengths: Lengths = {}
+        known: list[Axis] = []
         types = []
         for shape, t in zip(shapes, self._program.inputs, strict=True):
-            check_lengths(t, shape, lengths)
+            check_lengths(t, shape, known)
             types.append(tensor_type(shape, t.dtype))
         return self.refine(specialise(self._program, types))
 

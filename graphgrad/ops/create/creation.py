@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
+
 from ...base.errors import GraphGradError, ShapeError
 from ...base.flags import truth, truth_if_given
-from ...ir.types import as_shape
+from ...base.length import Length
+from ...ir.types import as_shape, computed
 from ..base import (
     Any,
     Derivative,
@@ -27,6 +30,7 @@ from ..base import (
     as_tensor,
     cast,
     constant,
+    count,
     kind_of,
     np,
     promoted,
@@ -125,14 +129,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     """A tensor of one number.
 
     Parameters:
-        shape: an int or a tuple of known lengths; for others use full_like.
+        shape: an int, a length, or a tuple of these.
         fill_value: a number, or a 0-d tensor.
         dtype: that of the number unless given.
         device: "cpu", or None.
 
     Returns: a tensor of this shape.
 
-    Raises: ShapeError for lengths that are not known, or a fill_value with axes; DTypeError for
+    Raises: ShapeError for a length that is None, or a fill_value with axes; DTypeError for
     what is no number, or if an imaginary part would be dropped; OverflowError for a Python integer
     that does not fit; DeviceError for another device.
 
@@ -154,9 +158,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     return apply(Full(lengths, value.item(), as_dtype(value.dtype)))
 
 
-def _known(shape: Any) -> tuple[int, ...]:
-    lengths = tuple([d for d in as_shape(shape) if isinstance(d, int)])
-    if len(lengths) != len(as_shape(shape)):
+def _known(shape: Any) -> tuple[Any, ...]:
+    lengths = as_shape(shape)
+    if None in lengths:
         raise ShapeError(f"the lengths have to be known, got {shape}; use full_like")
     return lengths
 
@@ -165,13 +169,13 @@ def zeros(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of zeros.
 
     Parameters:
-        shape: an int or a tuple of known lengths; for others use zeros_like.
+        shape: an int, a length, or a tuple of these.
         dtype: any.
         device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DeviceError for another device.
+    Raises: ShapeError for a length that is None; DeviceError for another device.
 
     Source: the array API standard, zeros.
 
@@ -186,13 +190,13 @@ def ones(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
     """A tensor of ones.
 
     Parameters:
-        shape: an int or a tuple of known lengths; for others use ones_like.
+        shape: an int, a length, or a tuple of these.
         dtype: any.
         device: "cpu", or None.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DeviceError for another device.
+    Raises: ShapeError for a length that is None; DeviceError for another device.
 
     Source: the array API standard, ones.
 
@@ -290,6 +294,31 @@ def _of_shape(op: Op, value: int, x: TensorLike, dtype: Any) -> Tensor:
     return made if dtype is None else cast(made, dtype)
 
 
+class Arange(Op):
+    """Integers from start up to stop, without stop. Gradient: none."""
+
+    start: Any
+    stop: Any
+    step: int
+    dtype: DType
+    differentiable = False
+    flop_free = True
+
+    def infer(self) -> Types:
+        steps = self.stop - self.start
+        first = Length.ceil_div(steps if self.step > 0 else -steps, builtins.abs(self.step))
+        return (tensor_type((Length.max(first, 0),), self.dtype),)
+
+    def kernel(self, xp: Any) -> Any:
+        return xp.arange(self.start, self.stop, self.step, dtype=self.dtype)
+
+    @classmethod
+    def samples(cls, rng: np.random.Generator) -> Samples:
+        yield cls(0, 5, 1, as_dtype("int64")), []
+        yield cls(7, 1, -2, as_dtype("float32")), []
+        yield cls(3, 3, 1, as_dtype("int32")), []
+
+
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
 ) -> Tensor:
@@ -298,7 +327,7 @@ def arange(
     Parameters:
         start: the first number; the stop, if that is not given.
         stop: where they end; None: at start, beginning with 0.
-        step: from each to the next.
+        step: from each to the next; an int where start or stop is a length.
         dtype: of the numbers unless given.
         device: "cpu", or None.
 
@@ -317,7 +346,18 @@ def arange(
         start, stop = 0, start
     if stop is None:
         raise DTypeError("arange takes a number to stop at, got None")
+    if isinstance(start, Length) or isinstance(stop, Length):
+        return _counted_out(start, stop, step, dtype)
     return constant(np.arange(start, stop, step, dtype=dtype))
+
+
+def _counted_out(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+    """Integers between lengths."""
+    step = whole("step of an arange between lengths,", step)
+    if not step:
+        raise ZeroDivisionError("arange with a step of 0")
+    kind = as_dtype("int64" if dtype is None else dtype)
+    return apply(Arange(count("start", start), count("stop", stop), step, kind))
 
 
 def linspace(
@@ -566,7 +606,7 @@ class Diag(Op):
         if not x.shape:
             raise ShapeError(f"{self.type} takes vectors, got {x!r}")
         n = x.shape[-1]
-        side = n + abs(self.k) if isinstance(n, int) else n if self.k == 0 else None
+        side = computed(lambda n: n + builtins.abs(self.k), n)
         return (tensor_type((*x.shape[:-1], side, side), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:

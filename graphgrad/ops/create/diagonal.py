@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...base.errors import ShapeError
-from ...ir.types import Dim, lengths
+from ...base.length import Length
+from ...ir.types import computed, lengths
 from ..base import (
     ZERO,
     Any,
@@ -51,11 +52,8 @@ class Diagonal(Op):
 
     def infer(self, x: TensorType) -> Types:
         n, m = x.shape[self.axis1], x.shape[self.axis2]
-        length: Dim = None
-        if isinstance(n, int) and isinstance(m, int):
-            length = max(min(n + min(self.offset, 0), m - max(self.offset, 0)), 0)
-        elif n == m and not self.offset:
-            length = n
+        below, above = min(self.offset, 0), max(self.offset, 0)
+        length = computed(lambda n, m: Length.max(Length.min(n + below, m - above), 0), n, m)
         rest = [d for i, d in enumerate(x.shape) if i not in (self.axis1, self.axis2)]
         return (tensor_type((*rest, length), x.dtype),)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...base.errors import (
     ShapeError,
 )
 from ...base.lazy import lazy_module
+from ...base.length import Length
 from ...base.position import of_function, show
 from ...base.tree import flatten, tree_map
 from ...ir.build import build
@@ -243,36 +245,57 @@ def _seeded(pulled: Flat, flat: Flat, step: Sequence[Any]) -> Flat:
 # --- types --------------------------------------------------------------------------------------
 
 
-def _structs(types: Types) -> tuple[list[Any], dict[str, Dim]]:
-    """Types as JAX has them, and what its names for unknown lengths stand for."""
-    symbols: dict[str, Dim] = {}
-    named: dict[str, str] = {}
-    shapes = []
+def _structs(types: Types) -> tuple[list[Any], dict[str, Length | None]]:
+    """Types as JAX has them, and what its names for open lengths stand for."""
+    shapes, symbols = symbolic_shapes(types)
+    return [jax.ShapeDtypeStruct(s, t.dtype) for s, t in zip(shapes, types, strict=True)], symbols
+
+
+def symbolic_shapes(
+    types: Sequence[TensorType], reserved: Callable[[str], bool] = lambda name: True
+) -> tuple[list[Any], dict[str, Length | None]]:
+    """Shapes with JAX's symbolic lengths, all in one scope, and what each of its names stands for.
+
+    reserved: whether a name of a length must be another one in JAX; by default all are.
+    """
+    given = {n for t in types for d in t.shape if isinstance(d, Length) for n in d.names}
+    fresh = (name for i in count() if (name := f"d{i}") not in given)
+    symbols: dict[str, Length | None] = {}
+    names: dict[str, str] = {}
     for t in types:
-        dims = []
         for d in t.shape:
-            if not isinstance(d, int):
-                name = f"d{len(symbols)}"
-                if isinstance(d, str):
-                    name = named.setdefault(d, name)
-                symbols[name] = d
-                d = name
-            dims.append(str(d))
-        shapes.append(", ".join(dims))
-    scope = _export.SymbolicScope() if symbols else None
-    structs = []
-    for t, shape in zip(types, shapes, strict=True):
-        lengths = t.shape if t.static else _export.symbolic_shape(shape, scope=scope)
-        structs.append(jax.ShapeDtypeStruct(lengths, t.dtype))
-    return structs, symbols
+            if d is None:
+                symbols[next(fresh)] = None
+            for name in sorted(d.names - names.keys()) if isinstance(d, Length) else ():
+                names[name] = next(fresh) if reserved(name) else name
+                symbols[names[name]] = Length(name)
+    if not symbols:
+        return [t.shape for t in types], symbols
+    scope = _export.SymbolicScope()
+    dims = dict(zip(symbols, _export.symbolic_shape(", ".join(symbols), scope=scope)))
+    unnamed = iter([dims[name] for name, d in symbols.items() if d is None])
+    sizes = {name: dims[there] for name, there in names.items()}
+
+    def dim(d: Dim) -> Any:
+        return next(unnamed) if d is None else d.at(sizes) if isinstance(d, Length) else d
+
+    return [tuple([dim(d) for d in t.shape]) for t in types], symbols
 
 
-def _type(y: Any, symbols: dict[str, Dim]) -> TensorType:
+def _type(y: Any, symbols: Mapping[str, Length | None]) -> TensorType:
     """JAX's type of an output as ours; DTypeError for what is no number."""
     if jax.dtypes.issubdtype(y.dtype, jax.dtypes.extended):
         raise DTypeError(f"an output of a JAX function is of {y.dtype}; tensors hold numbers")
-    shape = tuple([d if isinstance(d, int) else symbols.get(str(d)) for d in y.shape])
-    return tensor_type(shape, y.dtype)
+    return tensor_type(tuple([_length(d, symbols) for d in y.shape]), y.dtype)
+
+
+def _length(d: Any, symbols: Mapping[str, Length | None]) -> Dim:
+    """JAX's length as ours; None where it is made of one that is not known."""
+    if isinstance(d, int):
+        return d
+    length = Length(str(d))
+    known = {name: s for name in length.names if (s := symbols.get(name)) is not None}
+    return length.at(known) if known.keys() == length.names else None
 
 
 def _of_batch(op: Op, types: Types, flags: Sequence[bool]) -> Types:

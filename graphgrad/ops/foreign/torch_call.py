@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
 from ...base.lazy import lazy_module
+from ...base.length import Axis, solved
 from ...base.tree import flatten, paths, unflatten
 from ...ir.build import build
 from ...ir.context import bodies_around
@@ -21,7 +22,7 @@ from ...ir.graph import Graph, GraphScope, current
 from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Gradients, Types
-from ...ir.types import Array, Dim, TensorType, compatible, tensor_type
+from ...ir.types import Array, TensorType, compatible, sized, tensor_type
 from ..base import NO_GRAD, Derivative, TensorLike, as_tensor, constant, wants
 from ..python_function import PyFunction, promised_type
 from ..random.keys import key_of
@@ -93,19 +94,15 @@ class TorchCall(PyFunction, interned=False):
         return repr(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def infer(self, *types: TensorType) -> Types:
-        known: dict[str, Dim] = {}
+        axes: list[Axis] = []
         for place, (promised, given) in enumerate(zip(self.in_types, types, strict=True)):
             if promised.dtype != given.dtype or not compatible(promised.shape, given.shape):
                 raise ShapeError(
                     f"{self!r} was traced for {promised!r} as input {place}, and got {given!r}"
                 )
-            known |= {d: n for d, n in zip(promised.shape, given.shape) if isinstance(d, str)}
-
-        def settled(t: TensorType) -> TensorType:
-            shape = [known.get(d, d) if isinstance(d, str) else d for d in t.shape]
-            return tensor_type(tuple(shape), t.dtype)
-
-        return tuple(map(settled, self.out_types))
+            axes += [(d, n, f"in input {place}") for d, n in zip(promised.shape, given.shape)]
+        sizes = solved(axes)
+        return tuple([tensor_type(sized(t.shape, sizes), t.dtype) for t in self.out_types])
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         need_torch(f"the function {self.label}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.types import computed
 from ..base import (
     NO_GRAD,
     Any,
@@ -124,7 +125,7 @@ class Quarter(Op):
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
-        n = x.shape[-1] // 2 if isinstance(x.shape[-1], int) else None
+        n = computed(lambda n: n // 2, x.shape[-1])
         return (tensor_type((*x.shape[:-2], n, n), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -153,7 +154,7 @@ class Quartered(Op):
     flop_free = True
 
     def infer(self, x: TensorType) -> Types:
-        n = 2 * x.shape[-1] if isinstance(x.shape[-1], int) else None
+        n = computed(lambda n: 2 * n, x.shape[-1])
         return (tensor_type((*x.shape[:-2], n, n), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from math import prod
 
 from ...base.errors import ShapeError
-from ...ir.types import Dim, lengths
+from ...base.length import Length
+from ...ir.types import Dim, computed, lengths
 from ..base import (
     Any,
     DTypeError,
@@ -69,9 +70,7 @@ def matrices(what: str, x: TensorType) -> tuple[Any, Dim, Dim]:
 
 def shorter(m: Dim, n: Dim) -> Dim:
     """The lesser of two lengths, where that is known."""
-    if isinstance(m, int) and isinstance(n, int):
-        return min(m, n)
-    return m if m == n else None
+    return computed(Length.min, m, n)  # type: ignore[no-any-return]
 
 
 def square(m: Dim, n: Dim) -> bool:

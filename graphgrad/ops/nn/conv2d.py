@@ -11,7 +11,7 @@ from math import prod
 from typing import ClassVar, Self
 
 from ...base.errors import ShapeError
-from ...ir.types import elements, lengths
+from ...ir.types import computed, elements, lengths
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -276,9 +276,9 @@ class Conv2DBackpropInput(Convolution):
         self.check(w, dz)
         spatial = self.spatial(like.shape) if like else self.size
         per_group = w.shape[2]
-        c = per_group * self.groups if isinstance(per_group, int) else None
+        c = computed(lambda n: n * self.groups, per_group)
         if c is None and like is not None:
-            c = like.shape[self.channels]  # type: ignore[assignment]
+            c = like.shape[self.channels]
         return (tensor_type(self.image(dz.shape[0], spatial, c), w.dtype),)
 
     def kernel(self, xp: Any, w: Any, dz: Any, like: Any = None) -> Any:
@@ -383,6 +383,8 @@ class Conv2DBackpropFilter(Convolution):
         c, o = x.shape[self.channels], dz.shape[self.channels]
         size = like.shape[:2] if like else self.size or ()
         per_group = c // self.groups if isinstance(c, int) else like.shape[2] if like else None
+        if per_group is None:
+            per_group = computed(lambda n: n // self.groups, c)
         return (tensor_type((*size, per_group, o), x.dtype),)
 
     def kernel(self, xp: Any, x: Any, dz: Any, like: Any = None) -> Any:

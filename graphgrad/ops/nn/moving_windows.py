@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...base.errors import ShapeError
-from ...ir.types import Dim
+from ...base.length import Length
+from ...ir.types import Dim, computed
 from ..base import (
     Any,
     DTypeError,
@@ -146,10 +147,7 @@ class Windowed(Op, abstract=True):
         padding = (self.padding,) * 2 if isinstance(self.padding, str) else self.padding
         out: list[Dim] = []
         for n, k, s, d, p in zip(lengths, size, self.strides, dilation, padding, strict=True):
-            if isinstance(n, int) and (isinstance(k, int) or p == "SAME"):
-                out.append(extent(n, k if isinstance(k, int) else 1, s, d, p).out)
-            else:
-                out.append(n if s == 1 and (p == "SAME" or (p == "VALID" and k == 1)) else None)
+            out.append(_outputs(n, k, s, d, p))
         return tuple(out)
 
     def countable(self, batch: Batch) -> bool:
@@ -165,6 +163,17 @@ class Windowed(Op, abstract=True):
                 raise ShapeError(f"{self.type} takes images and filters of four axes, got {t!r}")
             if t.dtype is not types[0].dtype:
                 raise DTypeError(f"{self.type} takes one dtype, got {types[0]!r} and {t!r}")
+
+
+def _outputs(length: Dim, window: Dim, stride: int, dilation: int, padding: Any) -> Any:
+    """How many outputs an axis has, of lengths that may be open."""
+    if padding == "SAME":
+        return computed(lambda n: Length.ceil_div(n, stride), length)
+    low, high = (0, 0) if padding == "VALID" else padding
+    fixed = low + high - 1 + dilation
+    return computed(
+        lambda n, k: Length.max((n + fixed - k * dilation) // stride + 1, 0), length, window
+    )
 
 
 def rank_of(x: Tensor) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.first_tries import answer, listed
+from ...base.length import Length
 from ...ir.node import Tensor
 from ..arrays.nonzero import nonzero, repeat
 from ..arrays.taking import take
@@ -119,6 +120,7 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 
 def _install() -> None:
+    Length.operators = _BINARY
     members: dict[str, Any] = {
         "__getitem__": getitem,
         "__round__": _round,

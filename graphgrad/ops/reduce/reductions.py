@@ -8,7 +8,7 @@ from math import prod as product
 from ...base.errors import ShapeError
 from ...base.flags import truth
 from ...base.kinds import accumulated_in
-from ...ir.types import Dim, broadcast, compatible, elements, size_of
+from ...ir.types import Dim, broadcast, compatible, count_of, elements, size_of
 from ..base import (
     ZERO,
     Any,
@@ -834,7 +834,7 @@ class Flat(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
-        return (tensor_type((*x.shape[: self.axis], size_of(x.shape[self.axis :])), x.dtype),)
+        return (tensor_type((*x.shape[: self.axis], count_of(x.shape[self.axis :])), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
         last = tuple(range(self.axis, x.ndim))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ...base.errors import ShapeError
 from ...base.kinds import can_cast
-from ...ir.types import Dim, merge_dims
+from ...ir.types import Dim, computed, is_negative, merge_dims, never_equal
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -110,11 +110,7 @@ def _ends(lengths: Sequence[Dim]) -> list[int] | None:
 
 
 def _total(lengths: Sequence[Dim]) -> Dim:
-    others = [d for d in lengths if d != 0]
-    ends = _ends(others)
-    if ends is None:
-        return others[0] if len(others) == 1 else None
-    return ends[-1] if ends else 0
+    return computed(lambda *dims: sum(dims), *lengths)  # type: ignore[no-any-return]
 
 
 class ConcatPart(Op):
@@ -277,7 +273,7 @@ class Unstack(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
-        if self.axis >= len(x.shape) or x.shape[self.axis] not in (self.count, None):
+        if self.axis >= len(x.shape) or never_equal(x.shape[self.axis], self.count):
             raise ShapeError(f"unstack of {x!r} into {self.count} along axis {self.axis}")
         dims = x.shape[: self.axis] + x.shape[self.axis + 1 :]
         return (tensor_type(dims, x.dtype),) * self.count
@@ -374,14 +370,12 @@ class Split(Op):
     def _lengths(self, x: TensorType) -> list[Dim]:
         total = x.shape[self.axis]
         if isinstance(self.at, int):
-            if not isinstance(total, int):
-                return [None] * self.at
-            if total % self.at:
+            if isinstance(total, int) and total % self.at:
                 raise ShapeError(f"{x!r} does not split into {self.at} equal parts")
-            return [total // self.at] * self.at
+            return [computed(lambda n: n // self.at, total)] * self.at
         cuts = [0, *self.at]
-        last = total - cuts[-1] if isinstance(total, int) else None
-        if isinstance(last, int) and last < 0:
+        last = computed(lambda n: n - cuts[-1], total)
+        if last is not None and is_negative(last):
             raise ShapeError(f"split of {x!r} at {self.at}")
         return [*(b - a for a, b in zip(cuts, self.at)), last]
 

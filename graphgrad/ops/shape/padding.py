@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from operator import add, floordiv, mul
+
 from ...base.errors import ShapeError
 from ...ir.strided import Lengths, Strided
+from ...ir.types import computed
 from ..base import (
     Any,
     Derivative,
@@ -194,9 +197,7 @@ class Pad(Op):
         if len(self.widths) != len(x.shape):
             raise ShapeError(f"pad by {self.widths} of {x!r}")
         pairs = zip(x.shape, self.widths)
-        dims = [
-            d if w == (0, 0) else d + w[0] + w[1] if isinstance(d, int) else None for d, w in pairs
-        ]
+        dims = [computed(add, d, sum(w)) for d, w in pairs]
         return (tensor_type(tuple(dims), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -275,7 +276,7 @@ class Tile(Op):
         if len(self.repeats) != len(x.shape):
             raise ShapeError(f"tile by {self.repeats} of {x!r}: one number for each axis")
         pairs = zip(x.shape, self.repeats)
-        dims = [d * r if isinstance(d, int) else d if r == 1 else None for d, r in pairs]
+        dims = [d if r == 1 else computed(mul, d, r) for d, r in pairs]
         return (tensor_type(tuple(dims), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -311,7 +312,7 @@ class Untile(Op):
         pairs = list(zip(x.shape, self.repeats))
         if len(self.repeats) != len(x.shape) or any(isinstance(d, int) and d % r for d, r in pairs):
             raise ShapeError(f"{x!r} is not tiled by {self.repeats}")
-        dims = [d // r if isinstance(d, int) else d if r == 1 else None for d, r in pairs]
+        dims = [d if r == 1 else computed(floordiv, d, r) for d, r in pairs]
         return (tensor_type(tuple(dims), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -386,8 +387,7 @@ class Repeat(Op):
 
     def infer(self, x: TensorType) -> Types:
         dims = list(x.shape)
-        d = dims[self.axis]
-        dims[self.axis] = d * self.count if isinstance(d, int) else None
+        dims[self.axis] = computed(mul, dims[self.axis], self.count)
         return (tensor_type(tuple(dims), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -427,7 +427,7 @@ class Unrepeat(Op):
         d = dims[self.axis]
         if isinstance(d, int) and d % self.count:
             raise ShapeError(f"axis {self.axis} of {x!r} is not {self.count} times something")
-        dims[self.axis] = d // self.count if isinstance(d, int) else None
+        dims[self.axis] = computed(floordiv, d, self.count)
         return (tensor_type(tuple(dims), x.dtype),)
 
     def kernel(self, xp: Any, x: Any) -> Any:

@@ -6,8 +6,19 @@ from math import prod
 
 from ...base.errors import ShapeError
 from ...base.flags import truth_if_given
+from ...base.length import divided_exactly
 from ...ir.strided import Lengths, Strided
-from ...ir.types import Dim, as_shape, broadcast, compatible, elements, lengths, size_of
+from ...ir.types import (
+    Dim,
+    as_shape,
+    broadcast,
+    compatible,
+    count_of,
+    elements,
+    lengths,
+    never_equal,
+    size_of,
+)
 from ..base import (
     ZERO,
     Any,
@@ -94,21 +105,26 @@ class Reshape(Op):
 
     def infer(self, x: TensorType) -> Types:
         dims: list[Dim] = [x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape]
-        total = size_of(x.shape)
+        total = count_of(x.shape)
         if -1 in dims:
             at = dims.index(-1)
-            rest = size_of(d for i, d in enumerate(dims) if i != at)
+            rest = count_of(d for i, d in enumerate(dims) if i != at)
             if total is None or rest is None:
                 dims[at] = _left_over(x.shape, dims, at)
-            elif rest == 0 or total % rest:
-                raise ShapeError(f"{x!r} cannot be reshaped to {self.shape}")
             else:
-                dims[at] = total // rest
+                dims[at] = self._divided(x, total, rest)
         shape = tuple(dims)
-        new = size_of(shape)
-        if total is not None and new is not None and total != new:
+        new = count_of(shape)
+        if never_equal(total, new):
             raise ShapeError(f"{x!r} has {total} elements, {list(shape)} has {new}")
         return (tensor_type(shape, x.dtype),)
+
+    def _divided(self, x: TensorType, total: Any, rest: Any) -> Any:
+        """What is left over: the quotient, which a run checks where it is not known to be exact."""
+        if rest == 0 or (isinstance(total, int) and isinstance(rest, int) and total % rest):
+            raise ShapeError(f"{x!r} cannot be reshaped to {self.shape}")
+        exact = divided_exactly(total, rest)
+        return total // rest if exact is None else exact
 
     def kernel(self, xp: Any, x: Any) -> Any:
         shape = tuple(x.shape[d[1]] if isinstance(d, tuple) else d for d in self.shape)

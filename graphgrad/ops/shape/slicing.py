@@ -6,6 +6,7 @@ import operator
 from functools import cache
 
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ...ir.strided import Lengths, Strided
 from ...ir.types import Dim, compatible, lengths
 from ..base import (
@@ -221,9 +222,30 @@ def check_index(x: TensorType, axis: int, index: int) -> None:
 
 
 def _length(length: Dim, item: tuple[Any, ...]) -> Dim:
-    if isinstance(length, int):
+    if item in (FULL, (None, None, -1)) or length is None:
+        return length if item in (FULL, (None, None, -1)) else None
+    if isinstance(length, int) and not any(isinstance(i, Length) for i in item):
         return len(range(*slice(*item).indices(length)))
-    return length if item in (FULL, (None, None, -1)) else None
+    made: Dim = _open_length(length, *item)
+    return made
+
+
+def _open_length(n: Any, start: Any, stop: Any, step: int | None) -> Any:
+    """How many places a slice names of n, which is open, or between open bounds."""
+    if step is None or step > 0:
+        if _from_end(start) and stop is None and step in (None, 1):
+            return Length.min(-start, n)
+        first = 0 if start is None else Length.max(n + start, 0) if _from_end(start) else start
+        end = n if stop is None else n + stop if _from_end(stop) else Length.min(stop, n)
+        return Length.max(Length.ceil_div(end - first, step or 1), 0)
+    first = n - 1 if start is None else n + start if _from_end(start) else Length.min(start, n - 1)
+    end = -1 if stop is None else Length.max(n + stop, -1) if _from_end(stop) else stop
+    return Length.max(Length.ceil_div(first - end, -step), 0)
+
+
+def _from_end(bound: Any) -> bool:
+    """Whether a bound counts from the end: a length never does."""
+    return isinstance(bound, int) and bound < 0
 
 
 def _unsliced(x: TensorType, whole: TensorType, key: Key) -> TensorType:
@@ -232,12 +254,21 @@ def _unsliced(x: TensorType, whole: TensorType, key: Key) -> TensorType:
     return whole
 
 
+def _bound(i: Any) -> Any:
+    """A bound as None, an int, or a length, which counts from the front."""
+    if i is None:
+        return None
+    return Length.max(i, 0) if isinstance(i, Length) else operator.index(i)
+
+
 def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
     """A slice as (start, stop, step), the same for all spellings where the length is known."""
-    start, stop, step = (None if i is None else operator.index(i) for i in _parts(item))
+    start, stop, step = map(_bound, _parts(item))
+    if isinstance(step, Length):
+        raise ShapeError(f"the step of a slice is an int, got the length {step}")
     if step == 0:
         raise ShapeError("the step of a slice cannot be 0")
-    if isinstance(length, int):
+    if isinstance(length, int) and not isinstance(start, Length) and not isinstance(stop, Length):
         start, stop, step = slice(start, stop, step).indices(length)
         if (start, step) == (0, 1) and stop == length:
             return FULL

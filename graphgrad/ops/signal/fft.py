@@ -12,7 +12,7 @@ from math import log2
 from typing import ClassVar
 
 from ...base.errors import ShapeError
-from ...ir.types import Dim, elements, lengths
+from ...ir.types import Dim, computed, elements, lengths
 from ..base import (
     ZERO,
     Any,
@@ -134,7 +134,7 @@ class Rfft(Fourier):
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
-        return self.made(x, n // 2 + 1 if isinstance(n, int) else None, complex_of(x.dtype))
+        return self.made(x, computed(lambda n: n // 2 + 1, n), complex_of(x.dtype))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         return xp.astype(xp.fft.rfft(x, axis=self.axis, norm=self.norm), complex_of(x.dtype))
@@ -219,7 +219,7 @@ class Irfft(Fourier):
 
     def infer(self, y: TensorType) -> Types:
         m = self.length(y, "c")
-        n = self.n or (2 * (m - 1) if isinstance(m, int) else None)
+        n = self.n or computed(lambda m: 2 * (m - 1), m)
         if n == 0:
             raise ShapeError(f"irfft of {y!r} along axis {self.axis} makes nothing; give n")
         if n is not None:
@@ -249,7 +249,7 @@ class IrfftAdjoint(Fourier):
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
-        return self.made(x, n // 2 + 1 if isinstance(n, int) else None, complex_of(x.dtype))
+        return self.made(x, computed(lambda n: n // 2 + 1, n), complex_of(x.dtype))
 
     def kernel(self, xp: Any, x: Any) -> Any:
         y = xp.conj(xp.fft.rfft(x, axis=self.axis, norm=NORMS[self.norm]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...base.errors import ShapeError
 from ...base.kinds import can_cast
-from ...ir.types import lengths
+from ...base.length import Length
+from ...ir.types import computed, lengths
 from ..arrays.differences import diff
 from ..base import (
     NO_GRAD,
@@ -69,11 +70,13 @@ class Convolve(Op):
         if 0 in (a.shape[-1], v.shape[-1]):
             raise ShapeError(f"convolve of {a!r} and {v!r}: one of them is empty")
         m, n = a.shape[-1], v.shape[-1]
-        if not (isinstance(m, int) and isinstance(n, int)):
-            return (tensor_type((*a.shape[:-1], None), a.dtype),)
-        longest, shortest = max(m, n), min(m, n)
-        length = {"full": m + n - 1, "same": longest, "valid": longest - shortest + 1}[self.mode]
+        length = computed(self._length, m, n)
         return (tensor_type((*a.shape[:-1], length), a.dtype),)
+
+    def _length(self, m: Any, n: Any) -> Any:
+        longest = Length.max(m, n)
+        valid = longest - Length.min(m, n) + 1
+        return {"full": m + n - 1, "same": longest, "valid": valid}[self.mode]
 
     def kernel(self, xp: Any, a: Any, v: Any) -> Any:
         mode = self.mode
