@@ -37,8 +37,9 @@ from .base.errors import (
 from .base.first_tries import unknown_name as _unknown_name
 from .base.kinds import DType as _DType
 from .base.kinds import bfloat16 as _bfloat16
+from .base.length import Inequality, Length
 from .base.version import __version__ as __version__
-from .ir.graph import Graph, default_graph, name_scope, reset_default_graph
+from .ir.graph import Graph, assume, default_graph, name_scope, reset_default_graph
 from .ir.node import Node, Region, Tensor
 from .ir.op import Op, op_types
 from .ir.program import Program

@@ -219,7 +219,8 @@ def _compile(
         if program is not start or not run.refines:
             specialise(start, [*types, *(v.outputs[0].type for v in read)])
 
-    feeds = Feeds(given, fit_together, run.takes)
+    stated = () if graph is None else tuple(graph.assumptions)
+    feeds = Feeds(given, fit_together, run.takes, stated)
     results = (*wanted, *(writes[v] for v in written))
     return CompiledFunction(
         Request(feeds, outputs, updated, results, len(wanted)),

@@ -35,6 +35,20 @@ class Atom(NamedTuple):
 Monomial = tuple[Atom, ...]
 Terms = tuple[tuple[Monomial, int], ...]
 DEPTH = 12  # operations that a proof looks into
+LARGEST_POWER = 8
+MOST_TERMS, LONGEST = 64, 400  # of an expression, and characters of its text
+
+
+class LengthTooLongError(ShapeError):
+    """An expression of lengths that is longer than anybody would read."""
+
+
+def _check_size(terms: int, characters: int = 0) -> None:
+    if terms > MOST_TERMS or characters > LONGEST:
+        raise LengthTooLongError(
+            f"an expression of lengths with more than {MOST_TERMS} terms or {LONGEST} characters: "
+            "name the length, as gg.Length('M'), in the shape of an input"
+        )
 
 
 class Length:
@@ -154,6 +168,7 @@ class Length:
         terms = _terms_of(other)
         if terms is None:
             return self._computed("mul", self, other)
+        _check_size(len(self._terms) * len(terms) // 8)
         return _made([_times(a, b) for a, b in product(self._terms, terms)])
 
     def __rmul__(self, other: Any) -> Any:
@@ -186,7 +201,7 @@ class Length:
         return other // self, other % self
 
     def __pow__(self, other: Any) -> Any:
-        if type(other) is int and 0 <= other <= 8:
+        if type(other) is int and 0 <= other <= LARGEST_POWER:
             power: Any = 1
             for _ in range(other):
                 power = power * self
@@ -341,6 +356,41 @@ class Inequality:
         )
 
 
+class Assumption(NamedTuple):
+    """What `gg.assume` stated of two lengths, and where."""
+
+    left: Length | int
+    sign: str
+    right: Length | int
+    where: str
+
+    @property
+    def excess(self) -> Any:
+        """What is at least 0."""
+        return Inequality(self.left, self.sign, self.right).excess
+
+    @property
+    def text(self) -> str:
+        """`N >= 2`."""
+        return f"{self.left} {self.sign} {self.right}"
+
+    @classmethod
+    def checked(cls, left: Any, sign: Any, right: Any, where: Any) -> Assumption:
+        """One of a file; ShapeError for what states nothing."""
+        sides = isinstance(left, Length | int) and isinstance(right, Length | int)
+        if not (sides and sign in ("<", "<=", ">", ">=") and isinstance(where, str)):
+            raise ShapeError(f"{left!r:.40} {sign!r:.40} {right!r:.40} states nothing of lengths")
+        return cls(left, sign, right, where)
+
+    def check(self, sizes: Mapping[str, Any]) -> None:
+        """ShapeError where it does not hold for these values of names, if they tell."""
+        excess = self.excess.at(sizes) if isinstance(self.excess, Length) else self.excess
+        if isinstance(excess, int) and excess < 0:
+            names = sorted(self.excess.names) if isinstance(self.excess, Length) else ()
+            known = " and ".join(f"{name} is {sizes[name]}" for name in names)
+            raise ShapeError(f"gg.assume({self.text}), stated at {self.where}, is not so: {known}")
+
+
 # --- from text -----------------------------------------------------------------------------------
 
 _interned: Interned[Length] = Interned(4096)
@@ -369,6 +419,7 @@ def as_length(value: Any) -> Length | int:
 def _parsed(text: str) -> Length:
     if not text.strip():
         raise ShapeError(f"a named length needs a name, got {text!r}")
+    _check_size(text.count("("), len(text))
     try:
         length = _Parser(text).all()
     except _NoExpression:
@@ -433,7 +484,7 @@ class _Parser:
         value = self._factor()
         if self._next("^"):  # as JAX writes it
             exponent = self._factor()
-            if not isinstance(exponent, int):
+            if not isinstance(exponent, int) or exponent > LARGEST_POWER:
                 raise _NoExpression
             value = value**exponent
         return value
@@ -518,6 +569,7 @@ def _made(terms: Iterable[tuple[Monomial, int]]) -> Length | int:
         text = left[0][0][0].text
         return _named(_unquoted(text) if text[0] == "'" else text)
     text = _written(ordered)
+    _check_size(len(ordered), len(text))
     return _interned.add(text, lambda: _new(ordered, text))
 
 
@@ -639,7 +691,7 @@ def _remainder(a: Any, b: Any) -> Any:
     return 0 if a == 0 else _opaque("%", a, b)
 
 
-def _extreme(operation: str, given: Iterable[Any]) -> Any:
+def _extreme(operation: str, given: Iterable[Any], facts: Sequence[Length] = ()) -> Any:
     """max or min, without what another one is never behind."""
     operands: list[Any] = []
     for operand in map(as_length, given):
@@ -651,14 +703,34 @@ def _extreme(operation: str, given: Iterable[Any]) -> Any:
     sign = 1 if operation == "max" else -1
     kept: list[Any] = []
     for operand in dict.fromkeys(operands):
-        if any(at_least(sign * (other - operand), 0) for other in kept):
+        if any(at_least(sign * (other - operand), 0, facts) for other in kept):
             continue
-        kept = [other for other in kept if not at_least(sign * (operand - other), 0)]
+        kept = [other for other in kept if not at_least(sign * (operand - other), 0, facts)]
         kept.append(operand)
     if len(kept) == 1:
         return kept[0]
     kept.sort(key=lambda o: (isinstance(o, int), str(o)))
     return _opaque(operation, *kept)
+
+
+def under(d: Any, facts: Sequence[Length]) -> Any:
+    """A length without the maxima and minima that are decided where these are at least 0."""
+    if not isinstance(d, Length) or not facts:
+        return d
+    total: Any = 0
+    for monomial, k in d._terms:
+        factor: Any = k
+        for atom in monomial:
+            operands = [under(o, facts) for o in atom.operands]
+            if atom.operation in _EXTREMES:
+                factor = factor * _extreme(atom.operation, operands, facts)
+            elif atom.operation:
+                a, b = operands
+                factor = factor * (a // b if atom.operation == "//" else a % b)
+            else:
+                factor = factor * _made([((atom,), 1)])
+        total = total + factor
+    return total
 
 
 def _only_atom(length: Length) -> Atom | None:

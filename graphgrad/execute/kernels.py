@@ -15,7 +15,7 @@ from ..ir.types import Array, TensorType, tensor_type
 from ..lower.alias import is_strange
 from ..lower.binding import Pairs
 from ..lower.plan import Kernel
-from ..lower.specialise import open_lengths, specialise
+from ..lower.specialise import specialise
 from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
@@ -92,7 +92,7 @@ class Kernels:
 
 def one_call_per_node(program: Program, kernels: Kernels) -> ArrayFunction:
     """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
-    if open_lengths(program):
+    if program.open_lengths:
         return _for_sizes(program, kernels)
     program = widen(program, kernels.native)
     run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])

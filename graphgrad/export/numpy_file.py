@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.errors import ExportError, counted
 from ..base.kinds import is_bfloat16
+from ..base.length import Length
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..files.weights import write_npz
@@ -275,6 +276,8 @@ class NumpyFile:
     def _check(self, t: Tensor) -> None:
         try:
             check_dtype(t.dtype)
+            if any(isinstance(d, Length) and d.name is None for d in t.shape):
+                raise Refused(f"its shape has arithmetic on lengths, {t.type!r}")
         except Refused as error:
             self.refuse(t.node, error)
 
@@ -329,6 +332,9 @@ class NumpyFile:
         """What a node's kernel is: an expression, or the name of a function; Refused."""
         if isinstance(node.op, PyFunction):
             raise Refused("it calls a Python function")
+        if node.op.open_lengths:
+            names = ", ".join(sorted(node.op.open_lengths))
+            raise Refused(f"it needs the length {names}, which is known when it runs")
         types = tuple(t.type for t in node.inputs)
         key = (node.op, types)
         cached = self._made.get(key)

@@ -7,6 +7,7 @@ from sys import intern
 from typing import Any
 
 from ..base.errors import FileError
+from ..base.length import Assumption
 from ..ir.flat import Flat
 from ..ir.node import Twins
 from ..ir.types import TensorType
@@ -63,6 +64,7 @@ class ColumnReader:
             "named": {text(name): i for i, name in size.column("named")},
             "state": {i: self._array(value) for i, value in size.column("state")},
             "random": tuple([number(read(n, self.tables)) for n in said["random"]]),
+            "assumptions": _assumptions(read(said.get("assumptions", []), self.tables)),
             "scattered": [size.region(r) for r in said.get("scattered", ())],
             "regions": [self._region(r, size) for r in said.get("regions", ())],
             "twins": [
@@ -307,3 +309,10 @@ def number(said: Any) -> int:
     if type(said) is not int:
         raise FileError(f"{said!r:.40} stands where a whole number should")
     return said
+
+
+def _assumptions(said: Any) -> tuple[Assumption, ...]:
+    """What is stated of lengths; FileError for what states nothing."""
+    if not isinstance(said, tuple) or not all(isinstance(row, tuple) for row in said):
+        raise FileError(f"{said!r:.80} are no assumptions")
+    return tuple([Assumption.checked(*row) for row in said])

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.errors import FileError
 from ..base.lazy import lazy_module
+from ..base.length import Length
 from ..ir.op import OP_TYPES, Op
 from ..ir.types import Array, TensorType, as_shape, tensor_type
 from ..ops.base import Constant
@@ -61,7 +62,8 @@ class Tables:
         place = self._types.get(type)
         if place is None:
             place = self._types[type] = len(self.types)
-            self.types.append([type.dtype.name, list(type.shape)])
+            shape = [str(d) if isinstance(d, Length) else d for d in type.shape]
+            self.types.append([type.dtype.name, shape])
         return place
 
     def function(self, fn: Any) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..base.errors import DTypeError, FileError
+from ..base.length import Length
 from ..ir.types import Array, TensorType, as_dtype
 from ..ops.base import DEFAULT, NO_GRAD, ZERO, Marker
 
@@ -97,6 +98,8 @@ def _other(value: Any, to: ValueWriter) -> Any:
         return {"type": to.type_place(value)}
     if isinstance(value, Marker):
         return {"marker": repr(value)}
+    if isinstance(value, Length):
+        return {"length": str(value)}
     if hasattr(type(value), "infer") and hasattr(value, "attrs"):
         return {"op": to.op(value)}
     if callable(value):
@@ -163,6 +166,7 @@ _READERS: dict[str, Any] = {
     "scalar": _scalar,
     "type": lambda said, by: by.type_at(said),
     "marker": _marker,
+    "length": lambda said, by: Length(str(said)),
     "op": lambda said, by: by.op(said),
     "function": lambda said, by: by.function(said),
 }

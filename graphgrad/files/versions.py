@@ -8,11 +8,17 @@ from typing import Any
 from ..base.errors import FileError
 
 FORMAT = "graphgrad"
-VERSION = 1
+VERSION = 2
 
 Document = dict[str, Any]
 
-MIGRATIONS: dict[int, Callable[[Document], Document]] = {}
+
+def _with_lengths(document: Document) -> Document:
+    """Version 2 has lengths in attributes, which a reader of version 1 does not know."""
+    return document
+
+
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {1: _with_lengths}
 """Version -> what makes the next one of it."""
 
 KNOWN = frozenset(["python functions"])

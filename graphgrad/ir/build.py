@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 
 from ..base.collector import having
 from ..base.errors import GraphError, RegionError, ScopeError
+from ..base.length import Length, under
 from ..base.position import RULE_CALLERS, _library, caller, is_library, show
 from ..base.words import visible_lines
 from .context import CONTEXT, Context, NoGraph, Within, stamps_on
-from .graph import Graph, current
+from .graph import Graph, current, facts_of
 from .node import NUMBERS, Node, RuleCall, Tensor, check_given_name
 from .op import Op, Types
 from .residual import settle
-from .types import TensorType
+from .types import TensorType, tensor_type
 
 KNOWN = 1024  # types of inputs for which an op remembers those of its outputs
 
@@ -65,6 +66,8 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     if types is None:
         types = _infer(op, inputs, key)
 
+    if graph.assumptions:
+        types = decided(types, facts_of(graph))
     region = context.region
     if region is not None and region.open is not True:
         check_open(region)
@@ -113,6 +116,13 @@ def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     if name is not None:  # only what is in the graph has a name
         node._name = graph.claim_name(context.scope, name, node)
     return node
+
+
+def decided(types: Types, facts: Sequence[Length]) -> Types:
+    """Types whose lengths are decided by facts where they can be."""
+    if all(t.static for t in types):
+        return types
+    return tuple([tensor_type(tuple([under(d, facts) for d in t.shape]), t.dtype) for t in types])
 
 
 def check_open(scope: Any) -> None:

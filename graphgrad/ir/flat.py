@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.depth import check_room
 from ..base.errors import GraphError
+from ..base.length import Assumption
 from ..base.position import full, is_library
 from .graph import Graph
 from .node import Members, Node, Region, RuleCall, Tensor, new_node
@@ -56,6 +57,7 @@ def _flat_graph(graph: Graph, carry: Carry, within: dict[Any, Path], path: Path)
     flat["named"] = {name: n.index for name, n in graph._named.items()}
     flat["state"] = {v.index: a for v, a in graph.state.values().items() if v.graph is graph}
     flat["random"] = graph.seed, graph.draws, graph.state.runs
+    flat["assumptions"] = tuple(map(tuple, graph.assumptions))
     flat["scattered"] = [region.index for region in graph.scattered]
     flat["regions"] = [_flat_region(r, calls, carry) for r in graph.regions]
     flat["twins"] = [(type(s) is Node, s.index, twins) for s, twins in graph.twins.items()]
@@ -111,6 +113,7 @@ def _restored(graph: Graph, flat: Flat, within: dict[Any, Any]) -> Graph:
     _restore_copies(graph, flat, within)
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
+    graph.assumptions = [Assumption(*stated) for stated in flat.get("assumptions", ())]
     graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
     return graph
 

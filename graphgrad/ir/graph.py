@@ -9,16 +9,18 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from ..base.collector import undisturbed
-from ..base.errors import ScopeError
+from ..base.errors import ScopeError, ShapeError
 from ..base.ieee import SETTING
 from ..base.keywords import note_keyword
+from ..base.length import Assumption, Inequality, Length
 from ..base.position import caller, show
-from .context import CONTEXT, Context, NoGraph, Scope, stamps_on
+from .context import CONTEXT, Context, NoGraph, Scope, bodies_around, stamps_on
 from .node import Graph
 
 __all__ = [
     "Graph",
     "GraphScope",
+    "assume",
     "current",
     "default_graph",
     "name_scope",
@@ -247,3 +249,48 @@ def _innermost(graph: Graph, kind: object) -> GraphScope:
 Graph.as_default = as_default  # type: ignore
 Graph.__enter__ = _enter  # type: ignore[method-assign]
 Graph.__exit__ = _leave  # type: ignore[method-assign]
+
+
+def assume(*stated: Inequality | bool) -> None:
+    """State what holds of named lengths: a fact of the current graph from here on.
+
+    Comparisons and shapes that follow are decided by it, and each run checks it once for every set
+    of shapes.
+
+    Parameters: *stated: comparisons of lengths, as `N >= 2` or `M <= 2 * N`; True says nothing new.
+
+    Returns: nothing.
+
+    Raises: ShapeError for what never holds; TypeError for what is no comparison of lengths. A run
+    raises ShapeError where it is not so.
+
+    >>> x = gg.placeholder(("N",), name="x")
+    >>> x[1:].shape
+    (max(N - 1, 0),)
+    >>> gg.assume(x.shape[0] >= 1)
+    >>> x[1:].shape, x.shape[0] > 0
+    ((N - 1,), True)
+    """
+    where = show(caller())
+    for each in stated:
+        if each is False:
+            raise ShapeError(f"gg.assume at {where}: that holds for no lengths")
+        if each is not True and not isinstance(each, Inequality):
+            raise TypeError(f"gg.assume takes comparisons of lengths, as N >= 2, got {each!r}")
+    new = [Assumption(e.left, e.sign, e.right, where) for e in stated if isinstance(e, Inequality)]
+    for graph in bodies_around(current().graph):
+        graph.assumptions.extend(new)
+
+
+def _assumed() -> tuple[Length, ...]:
+    context = CONTEXT.get(None)
+    return () if context is None else facts_of(context.graph)
+
+
+def facts_of(graph: Graph) -> tuple[Length, ...]:
+    """The lengths that are at least 0 by what was stated in a graph, and in those around it."""
+    stated = [a.excess for each in bodies_around(graph) for a in each.assumptions]
+    return tuple(dict.fromkeys(excess for excess in stated if isinstance(excess, Length)))
+
+
+Length.assumed = staticmethod(_assumed)

@@ -20,6 +20,7 @@ from ..base.errors import (
     did_you_mean,
 )
 from ..base.lazy import LazyMethod, lazy_module
+from ..base.length import Assumption
 from ..base.position import Position, show
 from ..base.tree import flatten
 from ..base.words import shortened, visible
@@ -149,7 +150,7 @@ class Tensor(Symbolic):
 
     >>> x = gg.placeholder(("N", 2), "float32", name="x")
     >>> x.name, x.shape, x.dtype, (x @ x.T).shape
-    ('x:0', ('N', 2), dtype('float32'), ('N', 'N'))
+    ('x:0', (N, 2), dtype('float32'), (N, N))
     """
 
     __slots__ = ("index", "node", "type")
@@ -478,6 +479,7 @@ class Graph:
     regions  every marked region, in the order they were opened
     state    the values of its variables
     maps     the op-type maps that were in force while nodes were built
+    assumptions  what is stated of named lengths (assume)
     of_call  whether it is the trace of a rule: what one call builds, which stands for others
     scratch  whether it is there to be built anew: a trace, or one example of a batch
     number   how many graphs were made before it
@@ -508,6 +510,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
         self.maps: list[Any] = []
+        self.assumptions: list[Assumption] = []
         self.scattered: list[Region] = []
         self.state = State(self)
         self.boundaries: Any = None

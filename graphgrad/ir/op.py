@@ -324,7 +324,7 @@ class Op(OfKernel):
         """The named lengths in its attributes and in what its bodies compute."""
         known: frozenset[str] | None = self.__dict__.get("_open")
         if known is None:
-            inner = [n.op.open_lengths for body in self.bodies for n in body.nodes]
+            inner = [body.open_lengths for body in self.bodies]
             attrs = [self.__dict__[n] for n in self.fields]
             known = self.__dict__["_open"] = frozenset().union(_names_in(attrs), *inner)
         return known

@@ -47,6 +47,11 @@ class Program:
         self.outputs = tuple(outputs)
         self.nodes = tuple(needed(self.inputs, self.outputs) if nodes is None else nodes)
 
+    @property
+    def open_lengths(self) -> frozenset[str]:
+        """The named lengths in attributes of its ops, and of those in bodies."""
+        return frozenset().union(*[node.op.open_lengths for node in self.nodes])
+
     def rebuild(self, visit: Visit) -> Program:
         """The program with visit applied to every node, inputs first, in this order of nodes.
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..base.errors import DTypeError, ShapeError
 from ..base.interned import Interned
 from ..base.kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
-from ..base.length import Length, as_length, at_least
+from ..base.length import Length, LengthTooLongError, as_length, at_least
 from ..base.words import visible
 
 Dim: TypeAlias = int | Length | None
@@ -234,8 +234,14 @@ def size_of(shape: Iterable[Dim]) -> int | None:
 
 
 def computed(f: Callable[..., Any], *dims: Dim) -> Any:
-    """f of lengths, which is arithmetic where they are open; None where nothing is known of one."""
-    return None if any(d is None for d in dims) else f(*dims)
+    """f of lengths, which is arithmetic where they are open; None where nothing is known of one, or
+    the expression would be longer than anybody reads."""
+    if any(d is None for d in dims):
+        return None
+    try:
+        return f(*dims)
+    except LengthTooLongError:
+        return None
 
 
 def count_of(shape: Iterable[Dim]) -> Any:

@@ -24,13 +24,8 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     Raises what `infer` raises where the types do not fit together, with the node as a note and as
     `failed`, for pictures that ring it; ShapeError where a named length would have two values.
     """
-    sizes = sizes_of(program.inputs, types) if open_lengths(program) else {}
+    sizes = sizes_of(program.inputs, types) if program.open_lengths else {}
     return _specialised(program, types, sizes, {})
-
-
-def open_lengths(program: Program) -> frozenset[str]:
-    """The named lengths in attributes of its ops, and of those in bodies."""
-    return frozenset().union(*[node.op.open_lengths for node in program.nodes])
 
 
 def sizes_of(inputs: Sequence[Tensor], types: Sequence[TensorType]) -> dict[str, int]:

@@ -387,7 +387,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
     Source: numpy.broadcast_shapes.
 
     >>> gg.broadcast_shapes((2, 1), ("N", 1, 3))
-    ('N', 2, 3)
+    (N, 2, 3)
     """
     given = [as_shape(shape) for shape in shapes]
     return broadcast(given) if given else ()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..base.errors import GradientError, StateError
 from ..base.flags import truth, truth_if_given
 from ..base.kinds import can_cast, is_inexact
+from ..base.length import Length
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
@@ -56,17 +57,23 @@ class Placeholder(Op):
     source = True
     pure = False
     flop_free = True
+    revision = 2  # 1 had strings for named lengths
 
     def infer(self) -> Types:
         return (tensor_type(self.shape, self.dtype),)
+
+    @classmethod
+    def from_revision(cls, revision: int, attrs: dict[str, Any]) -> Op:
+        return cls(as_shape(attrs["shape"]), attrs["dtype"])
 
 
 def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> Tensor:
     """A value given at run time.
 
     Parameters:
-        shape: an int, or a tuple of int, None (unknown length) or str (a named length: equal
-            wherever the name stands, and checked when run).
+        shape: an int, or a tuple of ints, lengths (`gg.Length`), str (the name of a length, equal
+            wherever it stands, or arithmetic such as "2*N"), and None (a length with a name of its own,
+            `x.0`).
         dtype: what arrays given for it have, or are cast to by NumPy's same-kind casting.
         name: the node's name, by which it can be fed.
 
@@ -78,7 +85,18 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
     >>> gg.evaluate(gg.sum(x, axis=1), {x: np.ones((3, 2), "float32")})
     array([2., 2., 2.], dtype=float32)
     """
-    return build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name).outputs[0]
+    node = build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name)
+    if None in node.op.shape:
+        name_lengths(node)
+    return node.outputs[0]
+
+
+def name_lengths(node: Node) -> None:
+    """Give each length of a placeholder of which nothing is known a name of its own: `x.0`."""
+    op: Any = node.op
+    shape = [Length(f"{node.name}.{i}") if d is None else d for i, d in enumerate(op.shape)]
+    node.op = op.replace(shape=tuple(shape))
+    node.outputs = (Tensor(node, 0, node.op.infer()[0]),)
 
 
 class Variable(Op, interned=False):

@@ -10,7 +10,6 @@ from ..base.errors import GraphError
 from ..ir.build import without_graph
 from ..ir.program import WRITE, Program
 from ..ir.verify import verify_program
-from ..lower.specialise import open_lengths
 from .passes.bodies import choosing, optimise_bodies, outer_first
 from .passes.common import merging
 from .passes.fold import Folding
@@ -77,7 +76,7 @@ def optimise(
 
     A program whose ops have open lengths stays as it is until these are known.
     """
-    if open_lengths(program):
+    if program.open_lengths:
         return program, []
     fired = Fired(getattr(watch, "rewrote", None))
     passes = pipeline(fired, fast_math, policy, joining)

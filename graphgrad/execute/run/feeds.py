@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import DTypeError, ShapeError, did_you_mean
 from ...base.kinds import can_cast, kind_of
-from ...base.length import solved
+from ...base.length import Assumption, solved
 from ...base.words import visible
 from ...ir.node import Tensor
 from ...ir.types import Array, TensorType, check_unmasked, compatible, type_of_array
@@ -22,6 +22,7 @@ class Feeds:
 
     fit_together: called with the types of arguments whose shapes are new; raises what is wrong.
     taken: types of arrays that are taken as they are, beside NumPy's.
+    assumptions: what is stated of the lengths of arguments.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class Feeds:
         inputs: Sequence[Tensor],
         fit_together: Callable[[list[TensorType]], object] = lambda types: None,
         taken: tuple[Any, ...] = (),
+        assumptions: Sequence[Assumption] = (),
     ) -> None:
         self.inputs = tuple(inputs)
+        self._assumptions = tuple(assumptions)
         self._taken = taken
         self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
@@ -64,11 +67,13 @@ class Feeds:
             if not compatible(t.type.shape, array.shape):
                 raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
             arrays.append(array)
-        solved(
+        sizes = solved(
             (d, n, f"in {_input(t)}")
             for t, array in zip(self.inputs, arrays, strict=True)
             for d, n in zip(t.type.shape, array.shape, strict=True)
         )
+        for assumption in self._assumptions:
+            assumption.check(sizes)
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)

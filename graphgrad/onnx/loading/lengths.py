@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.errors import FileError
+from ...base.length import Length
 from ...ir.build import apply
 from ...ir.graph import current
 from ...ir.node import Tensor
@@ -100,7 +101,7 @@ Dimension: TypeAlias = int | RunLength
 def _key(axis: tuple[Tensor, int]) -> tuple[Any, ...]:
     t, i = axis
     name = t.shape[i]
-    return ("", name) if isinstance(name, str) else ("node", str(t.node.index), t.index, i)
+    return ("", name) if isinstance(name, Length) else ("node", str(t.node.index), t.index, i)
 
 
 def _is_same(a: tuple[Tensor, int], b: tuple[Tensor, int]) -> bool:

@@ -73,6 +73,9 @@ class Forms:
 
     def of(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
         """The form of an op for inputs of these types; NoOnnxForm."""
+        if op.open_lengths:
+            names = ", ".join(sorted(op.open_lengths))
+            raise NoOnnxForm(f"{op!r} needs the length {names}, which is known when it runs")
         key = (op, types)
         block = self._made.get(key)
         if block is None:

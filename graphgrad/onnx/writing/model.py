@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.length import Length
 from ...base.version import __version__
 from ...ir.onnx import NoOnnxForm
 from ...ir.types import Array, DType, Shape
@@ -176,7 +177,9 @@ def _subgraph(block: OnnxBlock) -> Any:
 
 def _info(value: OnnxValue) -> Any:
     shape: Shape | None = value.shape
-    lengths = None if shape is None else list(shape)
+    lengths = None
+    if shape is not None:
+        lengths = [str(d) if isinstance(d, Length) else d for d in shape]
     return onnx_helper.make_tensor_value_info(value.name, enum_of(value.dtype), lengths)
 
 

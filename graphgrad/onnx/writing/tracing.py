@@ -46,13 +46,13 @@ class Traced:
     @property
     def shape(self) -> tuple[Any, ...]:
         """Ints, and what only stands for a length."""
-        return tuple([d if isinstance(d, int) else Length(d) for d in self._tensor.shape])
+        return tuple([d if isinstance(d, int) else TracedLength(d) for d in self._tensor.shape])
 
     @property
     def size(self) -> Any:
         """The number of elements."""
         size = self._tensor.size
-        return Length(None) if size is None else size
+        return TracedLength(None) if size is None else size
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._tensor, name)
@@ -78,7 +78,7 @@ for _name in _OPERATORS:
     setattr(Traced, f"__{_name}__", _operator(_name))
 
 
-class Length:
+class TracedLength:
     """A length that is not known: it can be passed on, and nothing can depend on it."""
 
     def __init__(self, dim: Any) -> None:
@@ -175,7 +175,7 @@ def _bare(x: Any) -> Any:
     """What a graph function is given."""
     if isinstance(x, Traced):
         return x._tensor
-    if isinstance(x, Length):
+    if isinstance(x, TracedLength):
         return x.dim
     if isinstance(x, _Scalar):
         return x._scalar

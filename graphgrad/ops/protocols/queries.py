@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from ...ir.types import Dim, Shape, size_of
-from ..base import DTypeError, Tensor, TensorLike, as_tensor, kind_of, np, type_of
+from ...ir.types import Shape, size_of
+from ..base import (
+    DTypeError,
+    Tensor,
+    TensorLike,
+    apply,
+    as_dtype,
+    as_tensor,
+    kind_of,
+    np,
+    type_of,
+)
 from ..elementwise.complex_parts import imag
 from ..elementwise.logic import equal, not_equal
+from ..reduce.reductions import SizeOf
 from ..shape.reshaping import normal_axis
 
 __all__ = [
@@ -26,7 +37,7 @@ def shape(x: TensorLike) -> Shape:
 
     Parameters: x: any shape and dtype.
 
-    Returns: a tuple: of ints, names, and None for lengths that are not known.
+    Returns: a tuple: of ints, lengths (`gg.Length`), and None where nothing is known.
 
     Raises: DTypeError for what is no array of numbers.
 
@@ -35,7 +46,7 @@ def shape(x: TensorLike) -> Shape:
     Source: numpy.shape.
 
     >>> gg.shape(gg.placeholder(("N", 3)))
-    ('N', 3)
+    (N, 3)
     """
     return type_of(x).shape
 
@@ -59,14 +70,14 @@ def ndim(x: TensorLike) -> int:
     return len(type_of(x).shape)
 
 
-def size(x: TensorLike, axis: int | None = None) -> Dim:
+def size(x: TensorLike, axis: int | None = None) -> int | Tensor:
     """The number of elements of x, or its length along an axis.
 
     Parameters:
         x: any shape and dtype.
         axis: an axis; None: all elements.
 
-    Returns: an int; None or a name where it is not known.
+    Returns: an int, or a 0-d int64 tensor where that is known only when run.
 
     Raises: ShapeError if x has no such axis.
 
@@ -76,9 +87,13 @@ def size(x: TensorLike, axis: int | None = None) -> Dim:
 
     >>> gg.size([[1, 2, 3]]), gg.size([[1, 2, 3]], 1)
     (3, 3)
+    >>> gg.size(gg.placeholder(("N", 3)), 1), gg.size(gg.placeholder(("N", 3))).type
+    (3, int64[])
     """
     shape = type_of(x).shape
-    return size_of(shape) if axis is None else shape[normal_axis(axis, len(shape))]
+    axes = tuple(range(len(shape))) if axis is None else (normal_axis(axis, len(shape)),)
+    known = size_of([shape[a] for a in axes])
+    return apply(SizeOf(axes, as_dtype("int64")), as_tensor(x)) if known is None else known
 
 
 def iscomplexobj(x: TensorLike) -> bool:
