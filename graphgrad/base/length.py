@@ -419,10 +419,10 @@ def as_length(value: Any) -> Length | int:
 def _parsed(text: str) -> Length:
     if not text.strip():
         raise ShapeError(f"a named length needs a name, got {text!r}")
-    _check_size(text.count("("), len(text))
     try:
+        _check_size(text.count("("), len(text))
         length = _Parser(text).all()
-    except _NoExpression:
+    except (_NoExpression, LengthTooLongError):
         return _named(text)
     if not isinstance(length, Length):
         raise ShapeError(f"the length {text!r} is a number: give it as an int")

@@ -322,12 +322,10 @@ class Op(OfKernel):
     @property
     def open_lengths(self) -> frozenset[str]:
         """The named lengths in its attributes and in what its bodies compute."""
-        known: frozenset[str] | None = self.__dict__.get("_open")
-        if known is None:
-            inner = [body.open_lengths for body in self.bodies]
-            attrs = [self.__dict__[n] for n in self.fields]
-            known = self.__dict__["_open"] = frozenset().union(_names_in(attrs), *inner)
-        return known
+        if "_open" not in self.__dict__:
+            _note_open_lengths(self)
+        names: frozenset[str] = self.__dict__["_open"]
+        return names
 
     def with_sizes(self, sizes: Mapping[str, Any]) -> Op:
         """The op with these values for named lengths in its attributes."""
@@ -429,6 +427,21 @@ def _behind(axes: Any) -> Any:
 
 def _has_kernel(base: type) -> bool:
     return getattr(base, "kernel", Op.kernel) is not Op.kernel
+
+
+def _note_open_lengths(op: Op) -> None:
+    """Have an op know its open lengths, those of its bodies first, however deep they lie."""
+    stack = [op]
+    while stack:
+        op = stack[-1]
+        inner = [node.op for body in op.bodies for node in body.nodes]
+        unknown = [o for o in inner if "_open" not in o.__dict__]
+        if unknown:
+            stack += unknown
+            continue
+        attrs = _names_in([op.__dict__[n] for n in op.fields])
+        op.__dict__["_open"] = attrs.union(*[o.__dict__["_open"] for o in inner])
+        stack.pop()
 
 
 def _names_in(values: Sequence[Any]) -> frozenset[str]:

@@ -204,6 +204,17 @@ def compatible(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and not any(map(never_equal, a, b))
 
 
+def alike(*types: TensorType) -> TensorType | None:
+    """The one type that several are, as far as that is known; None where they never are one."""
+    first = types[0]
+    shape = first.shape
+    for t in types[1:]:
+        if t.dtype is not first.dtype or not compatible(shape, t.shape):
+            return None
+        shape = tuple(map(merge_dims, shape, t.shape))
+    return tensor_type(shape, first.dtype)
+
+
 def never_equal(a: Dim, b: Dim) -> bool:
     """Whether two lengths differ whatever the named ones are."""
     if isinstance(a, int) and isinstance(b, int):

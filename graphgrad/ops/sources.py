@@ -86,7 +86,7 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
     array([2., 2., 2.], dtype=float32)
     """
     node = build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name)
-    if None in node.op.shape:
+    if None in node.outputs[0].shape:
         name_lengths(node)
     return node.outputs[0]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...base.errors import ShapeError
 from ...base.flags import truth
-from ...ir.types import compatible, elements
+from ...ir.types import alike, compatible, elements
 from ..base import (
     NO_GRAD,
     Any,
@@ -84,9 +84,10 @@ class Banded(Op, abstract=True):
         return xp.stack(rows[::step], axis=0) if rows else b * 1
 
     def infer(self, b: TensorType, *bands: TensorType) -> Types:
-        if len(b.shape) < 2 or len(bands) != BANDS or any(w is not b for w in bands):
+        made = alike(b, *bands)
+        if len(b.shape) < 2 or len(bands) != BANDS or made is None:
             raise ShapeError(f"{self.type} takes b and three bands like it, got {b!r}, {bands!r}")
-        return (b,)
+        return (made,)
 
     def batch(self, batch: Batch) -> Outputs:
         inputs = [moveaxis(t, 0, 1) for t in batch.every()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...base.domains import POSITIVE
+from ...ir.types import alike
 from ..base import (
     NO_GRAD,
     Any,
@@ -47,11 +48,12 @@ class WaldNumber(Op):
     memory = Memory(view=True)
 
     def infer(self, x: TensorType, mean: TensorType, scale: TensorType) -> Types:
-        if any(t.dtype.name != "float64" or t.shape != x.shape for t in (x, mean, scale)):
+        made = alike(x, mean, scale)
+        if made is None or made.dtype.name != "float64":
             raise DTypeError(
                 f"WaldNumber takes float64 of one shape, got {x!r}, {mean!r}, {scale!r}"
             )
-        return (x,)
+        return (made,)
 
     def kernel(self, xp: Any, x: Any, mean: Any, scale: Any) -> Any:
         return x

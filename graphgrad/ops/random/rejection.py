@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from ...base.errors import GradientError
+from ...ir.types import alike
 from ..base import (
     NO_GRAD,
     Any,
@@ -43,10 +44,10 @@ class ByParameters(Rejecting, abstract=True):
     def infer(self, seed: TensorType, *parameters: TensorType) -> Types:  # type: ignore[override]
         if kind_of(seed.dtype) not in "iu":
             raise DTypeError(f"a seed is a scalar integer, got {seed!r}")
-        for t in parameters:
-            if t.dtype.name != "float64" or t.shape != parameters[0].shape:
-                raise DTypeError(f"{self.type} takes float64 of one shape, got {parameters}")
-        return (tensor_type(parameters[0].shape, self.dtype),)
+        made = alike(*parameters)
+        if made is None or made.dtype.name != "float64":
+            raise DTypeError(f"{self.type} takes float64 of one shape, got {parameters}")
+        return (tensor_type(made.shape, self.dtype),)
 
 
 class RandomLogGamma(ByParameters):
@@ -98,9 +99,10 @@ class LogGammaSlope(Op):
     """
 
     def infer(self, a: TensorType, y: TensorType, p: TensorType) -> Types:
-        if any(t.dtype.name != "float64" or t.shape != a.shape for t in (a, y, p)):
+        made = alike(a, y, p)
+        if made is None or made.dtype.name != "float64":
             raise DTypeError(f"LogGammaSlope takes float64 of one shape, got {a!r}, {y!r}, {p!r}")
-        return (a,)
+        return (made,)
 
     def kernel(self, xp: Any, a: Any, y: Any, p: Any) -> Any:
         x = xp.exp(y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.errors import ShapeError
 from ...base.flags import truth
-from ...ir.types import elements
+from ...ir.types import alike, elements
 from ..base import (
     NO_GRAD,
     Any,
@@ -259,9 +259,10 @@ class Recurrence(Op):
     axis_attrs = ("axis",)
 
     def infer(self, b: TensorType, c: TensorType) -> Types:
-        if b is not c:
+        made = alike(b, c)
+        if made is None:
             raise ShapeError(f"a recurrence takes two of one type, got {b!r} and {c!r}")
-        return (b,)
+        return (made,)
 
     def kernel(self, xp: Any, b: Any, c: Any) -> Any:
         if self.reverse:

@@ -6,7 +6,7 @@ from math import prod
 
 from ...base.errors import ShapeError
 from ...base.flags import truth_if_given
-from ...base.length import divided_exactly
+from ...base.length import Length, as_length, divided_exactly
 from ...ir.strided import Lengths, Strided
 from ...ir.types import (
     Dim,
@@ -184,9 +184,8 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
 
     Parameters:
         x: any shape and dtype.
-        shape: an int, or ints, at most one -1 (what is left over), and lengths taken from x.shape:
-            a named length of x stands for itself; a None stands for what is left over where there
-            is no -1.
+        shape: an int, a length, or several, at most one of them -1 (what is left over); a str
+            names a length of x; a None stands for what is left over where there is no -1.
         order: "C" or "A": row by row; "F": column by column, the first axis running first.
         copy: taken for the standard's sake; it changes nothing, for tensors never change.
 
@@ -214,11 +213,13 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
             "lengths a name in the placeholder's shape"
         )
     dims: list[Any] = []
+    names = {name for d in x.shape if isinstance(d, Length) for name in d.names}
     for d in given:
-        if isinstance(d, str):
-            if d not in x.shape:
+        length = as_length(d) if isinstance(d, str | Length) else None
+        if isinstance(length, Length):
+            if isinstance(d, str) and not length.names <= names:
                 raise ShapeError(f"reshape of {x.type!r} to {shape}: x has no length named {d!r}")
-            dims.append(("axis", x.shape.index(d)))
+            dims.append(("axis", x.shape.index(length)) if length in x.shape else length)
         elif not isinstance(d, int | np.integer) or d < -1:
             raise ShapeError(f"reshape of {x.type!r}: {d!r} is not a length")
         else:

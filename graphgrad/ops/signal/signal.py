@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...base.errors import ShapeError
 from ...base.kinds import can_cast
 from ...base.length import Length
-from ...ir.types import computed, lengths
+from ...ir.types import alike, computed, lengths
 from ..arrays.differences import diff
 from ..base import (
     NO_GRAD,
@@ -65,13 +65,15 @@ class Convolve(Op):
     stacks = True
 
     def infer(self, a: TensorType, v: TensorType) -> Types:
-        if not a.shape or a.shape[:-1] != v.shape[:-1] or a.dtype is not v.dtype:
+        stacks = [tensor_type(t.shape[:-1], t.dtype) for t in (a, v)]
+        stack = alike(*stacks) if a.shape and v.shape else None
+        if stack is None:
             raise ShapeError(f"convolve takes two vectors of one dtype, got {a!r} and {v!r}")
         if 0 in (a.shape[-1], v.shape[-1]):
             raise ShapeError(f"convolve of {a!r} and {v!r}: one of them is empty")
         m, n = a.shape[-1], v.shape[-1]
         length = computed(self._length, m, n)
-        return (tensor_type((*a.shape[:-1], length), a.dtype),)
+        return (tensor_type((*stack.shape, length), a.dtype),)
 
     def _length(self, m: Any, n: Any) -> Any:
         longest = Length.max(m, n)
