@@ -583,7 +583,8 @@ def _written(terms: Terms) -> str:
     """`2*N*M + N//2 - 1`."""
     text = ""
     for monomial, k in terms:
-        factors = [_factor_text(atom, len(monomial) + (abs(k) != 1)) for atom in monomial]
+        alone = len(monomial) == 1 and (k == 1 or (k == -1 and text != ""))
+        factors = [_factor_text(atom, alone) for atom in monomial]
         if abs(k) != 1 or not monomial:
             factors.insert(0, str(abs(k)))
         sign = ("-" if k < 0 else "") if not text else (" - " if k < 0 else " + ")
@@ -591,8 +592,8 @@ def _written(terms: Terms) -> str:
     return text
 
 
-def _factor_text(atom: Atom, factors: int) -> str:
-    return f"({atom.text})" if factors > 1 and atom.operation in ("//", "%") else atom.text
+def _factor_text(atom: Atom, alone: bool) -> str:
+    return atom.text if alone or atom.operation not in ("//", "%") else f"({atom.text})"
 
 
 def _names_in(monomial: Monomial) -> Iterator[str]:
@@ -648,6 +649,9 @@ def _floor_divided(a: Any, b: Any) -> Any:
             a, b = -a, -b
         if isinstance(a, int) or b == 1:
             return a // b if isinstance(a, int) else a
+        divided = [(m, k) for m, k in a._terms if m and k % b]
+        if divided and _leading(divided)[1] < 0:  # (-N)//2 is -((N + 1)//2), as ceil_div writes it
+            return -_floor_divided(-a + (b - 1), b)
         whole = [(m, k // b) for m, k in a._terms]
         rest: Any = _made([(m, k % b) for m, k in a._terms])
         if isinstance(rest, int):
@@ -749,13 +753,13 @@ def divided_exactly(a: Any, b: Any) -> Any:
         return 0 if a == 0 else None
     rest: Any = a
     quotient: Any = 0
-    lead, k = _leading(b)
+    lead, k = _leading(b._terms)
     for _ in range(len(a._terms) * 4):
         if rest == 0:
             return quotient
         if isinstance(rest, int):
             return None
-        monomial, n = _leading(rest)
+        monomial, n = _leading(rest._terms)
         left = list(monomial)
         for atom in lead:
             if atom not in left:
@@ -769,9 +773,9 @@ def divided_exactly(a: Any, b: Any) -> Any:
     return None
 
 
-def _leading(length: Length) -> tuple[Monomial, int]:
+def _leading(terms: Iterable[tuple[Monomial, int]]) -> tuple[Monomial, int]:
     """The term of the highest degree, and of these the first by its names."""
-    return min(length._terms, key=lambda term: (-len(term[0]), term[0]))
+    return min(terms, key=lambda term: (-len(term[0]), term[0]))
 
 
 # --- what holds for all lengths ------------------------------------------------------------------
@@ -841,8 +845,8 @@ def _holds(linear: _Linear, least: Mapping[Atom, int], depth: int = 0) -> bool:
         every = (atom.operation == "max") == (k < 0)
         cases = (_holds(_plus(rest, k, _linear(o)), least, depth + 1) for o in atom.operands)
         return all(cases) if every else any(cases)
-    bound = _bound(atom, above=k < 0)
-    return bound is not None and _holds(_plus(rest, k, bound), least, depth + 1)
+    bounds = _bounds(atom, above=k < 0)
+    return any(_holds(_plus(rest, k, bound), least, depth + 1) for bound in bounds)
 
 
 def _no_term_is_negative(linear: _Linear) -> bool:
@@ -867,15 +871,19 @@ def _is_natural(atom: Atom) -> bool:
     return any(known) if atom.operation == "max" else all(known)
 
 
-def _bound(atom: Atom, above: bool) -> _Linear | None:
-    """What a quotient or remainder is never above, or never below; None where nothing is known."""
+def _bounds(atom: Atom, above: bool) -> Iterator[_Linear]:
+    """What a quotient or remainder is never above, or never below."""
     first, second = atom.operands
+    if not above and _is_natural(atom):
+        yield {}
     if not isinstance(second, int):
-        return None if above or not _is_natural(atom) else {}
+        return
     if atom.operation == "%":
-        return {(): Fraction(second - 1 if above else 0)}
-    bound = {m: k / second for m, k in _linear(first).items()}
-    return bound if above else _plus(bound, Fraction(1 - second, second), {(): Fraction(1)})
+        if above:
+            yield {(): Fraction(second - 1)}
+        return
+    quotient = {m: k / second for m, k in _linear(first).items()}
+    yield quotient if above else _plus(quotient, Fraction(1 - second, second), {(): Fraction(1)})
 
 
 # --- values of names -----------------------------------------------------------------------------
