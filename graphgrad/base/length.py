@@ -342,7 +342,7 @@ class Inequality:
         excess, facts = self.excess, Length.assumed()
         if at_least(excess, 0, facts):
             return True
-        return False if at_least(-1 - excess, 0, facts) else self
+        return False if at_least(-1, excess, facts) else self
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"
@@ -707,14 +707,19 @@ def _extreme(operation: str, given: Iterable[Any], facts: Sequence[Length] = ())
     sign = 1 if operation == "max" else -1
     kept: list[Any] = []
     for operand in dict.fromkeys(operands):
-        if any(at_least(sign * (other - operand), 0, facts) for other in kept):
+        if any(_dominates(sign, other, operand, facts) for other in kept):
             continue
-        kept = [other for other in kept if not at_least(sign * (operand - other), 0, facts)]
+        kept = [other for other in kept if not _dominates(sign, operand, other, facts)]
         kept.append(operand)
     if len(kept) == 1:
         return kept[0]
     kept.sort(key=lambda o: (isinstance(o, int), str(o)))
     return _opaque(operation, *kept)
+
+
+def _dominates(sign: int, a: Any, b: Any, facts: Sequence[Length]) -> bool:
+    """Whether a is never less than b, or never greater where sign is -1."""
+    return at_least(a, b, facts) if sign > 0 else at_least(b, a, facts)
 
 
 def under(d: Any, facts: Sequence[Length]) -> Any:
@@ -783,18 +788,34 @@ def _leading(terms: Iterable[tuple[Monomial, int]]) -> tuple[Monomial, int]:
 _Linear = dict[Monomial, Fraction]
 
 
-def at_least(length: Any, bound: int, facts: Sequence[Length] = ()) -> bool:
-    """Whether a length is at least an int for all values of the names from 0 on.
+def at_least(a: Any, b: Any, facts: Sequence[Length] = ()) -> bool:
+    """Whether one length is at least another for all values of the names from 0 on.
 
     facts: lengths that are at least 0.
     """
-    if isinstance(length, int):
-        return length >= bound
-    excess: Any = length - bound
-    if isinstance(excess, int):
-        return excess >= 0
+    if isinstance(a, int) and isinstance(b, int):
+        return a >= b
+    excess = _plus(_linear(a), Fraction(-1), _linear(b))
     least = _least_names(facts)
-    return any(_holds(_linear(e), least) for e in (excess, *[excess - fact for fact in facts]))
+    return any(_holds(_plus(excess, Fraction(-k), _linear(f)), least) for f, k in _uses(facts))
+
+
+def _uses(facts: Sequence[Length]) -> Iterator[tuple[Any, int]]:
+    """Each fact that a proof may take once, and none."""
+    yield 0, 0
+    for fact in facts:
+        yield fact, 1
+
+
+def never_equal(a: Any, b: Any) -> bool:
+    """Whether two lengths differ for all values of the names from 0 on."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a != b
+    if a == b:
+        return False
+    difference = _plus(_linear(a), Fraction(-1), _linear(b))
+    less_one: _Linear = {(): Fraction(-1)}
+    return any(_holds(_plus(less_one, Fraction(sign), difference), {}) for sign in (1, -1))
 
 
 def _linear(length: Any) -> _Linear:

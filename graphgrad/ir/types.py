@@ -18,6 +18,7 @@ from ..base.errors import DTypeError, ShapeError
 from ..base.interned import Interned
 from ..base.kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
 from ..base.length import Length, LengthTooLongError, as_length, at_least
+from ..base.length import never_equal as lengths_differ
 from ..base.words import visible
 
 Dim: TypeAlias = int | Length | None
@@ -126,7 +127,7 @@ def as_shape(shape: Any) -> Shape:
 
 def is_negative(d: int | Length) -> bool:
     """Whether a length is below 0, whatever the named ones are."""
-    return d < 0 if isinstance(d, int) else at_least(-1 - d, 0)
+    return d < 0 if isinstance(d, int) else at_least(-1, d)
 
 
 def tensor_type(shape: Shape, dtype: Any) -> TensorType:
@@ -217,12 +218,7 @@ def alike(*types: TensorType) -> TensorType | None:
 
 def never_equal(a: Dim, b: Dim) -> bool:
     """Whether two lengths differ whatever the named ones are."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a != b
-    if a is None or b is None or a == b:
-        return False
-    difference: Any = a - b
-    return at_least(difference, 1) or at_least(-difference, 1)
+    return a is not None and b is not None and lengths_differ(a, b)
 
 
 def _never_one(d: Dim) -> bool:

@@ -277,7 +277,7 @@ def test_check_knows_named_lengths():
     with Graph():
         x, y = placeholder(("N",), name="x"), placeholder(("N",), name="y")
         z = exp(x), exp(y)
-    with pytest.raises(ExecutionError, match="length 'N' is 2 in x:0 and 3 in y:0"):
+    with pytest.raises(ExecutionError, match="length 'N' is 2 in x:0, and 3 in y:0"):
         run([x, y], z, np.ones(2), np.ones(3), check=True)
 
 

@@ -494,7 +494,7 @@ def test_shapes_that_do_not_fit_each_other():
         f(np.ones(2), np.ones(3))
     assert "y:0: float64[3]" in error.value.__notes__[0]
     np.testing.assert_allclose(f(np.ones(3), np.ones(3)), np.sin(1.0) + 1.0)
-    with pytest.raises(ExecutionError, match="length 'N' is 2 in n:0 and 3 in m:0"):
+    with pytest.raises(ExecutionError, match="length 'N' is 2 in n:0, and 3 in m:0"):
         run(np.ones(2), np.ones(3))
 
 

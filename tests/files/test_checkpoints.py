@@ -158,7 +158,7 @@ def test_one_of_a_newer_version_stays_where_it_is(tmp_path):
     checkpoints.save(2, graph)
     parts = members(checkpoints.path(2).read_bytes())
     name = "checkpoint.json"
-    parts[name] = parts[name].replace(b'"version":1', b'"version":9')
+    parts[name] = parts[name].replace(b'"version":2', b'"version":9')
     checkpoints.path(2).write_bytes(packed(parts))
     with pytest.raises(gg.FileError, match=r"step-0+2.gg: .*of version 9 .* Read it with a newer"):
         checkpoints.resume(graph)

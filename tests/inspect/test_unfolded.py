@@ -127,7 +127,7 @@ def unknown():
 TITLES = {
     rnn: ["body of Scan_3, x 5", "body of Scan_10, x 5, from the last"],
     power: ["body of While_1, while Less_2, at most 40 x", "body of Scan_6, x 40, from the last"],
-    unknown: ["body of Scan_1, x ?", "body of Scan_2, x 3"],
+    unknown: ["body of Scan_1, x x.0", "body of Scan_2, x 3"],
 }
 
 

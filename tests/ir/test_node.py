@@ -137,7 +137,7 @@ def test_a_length_and_the_rows_are_there_where_they_are_known(graph):
     for use, said in [
         (lambda: len(scalar), "s:0 is 0-d and has no length"),
         (lambda: iter(scalar), r"s:0 \(built at test_node.py:\d+\) is 0-d and cannot be iterated"),
-        (lambda: len(rows), "first length is 'N', known only when run"),
+        (lambda: len(rows), "first length is N, known only when run"),
         (lambda: iter(rows), "iterating over a tensor of unknown length is not possible"),
     ]:
         with pytest.raises(SymbolicError, match=said):

@@ -344,7 +344,7 @@ def test_unknown_and_named_lengths_go_through():
         x, y = gg.placeholder(("n", None), name="x"), gg.placeholder((None,), name="y")
         assert gg.where(x > y, x, y).shape == ("n", None)
         assert gg.clip(x, 0, y).shape == ("n", None)
-        assert (x**2 + gg.logaddexp(x, 1.0)).shape == ("n", None)
+        assert (x**2 + gg.logaddexp(x, 1.0)).shape == ("n", "x.1")
         dx, dy = gg.gradients(gg.maximum(x, y), [x, y])
     feeds = {"x": np.ones((2, 3)), "y": np.zeros(3)}
     np.testing.assert_array_equal(value(dx, **feeds), np.ones((2, 3)))

@@ -99,12 +99,12 @@ def test_bernoulli_and_integers():
 
 def test_permutation():
     with Graph():
-        x = placeholder((None, 2))
+        x = placeholder(("N", 2))
         a, b = random.permutation(10, seed=1), random.permutation(x, seed=1)
         found = evaluate([a, b], {x: np.zeros((10, 2))})
         other = evaluate(random.permutation(10, seed=2))
         assert random.permutation(placeholder((4, 2)), seed=1).shape == (4,)
-    assert b.shape == (None,)
+    assert b.shape == ("N",)
     for order in found:
         assert sorted(order.tolist()) == list(range(10))
     np.testing.assert_array_equal(*found)
