@@ -18,7 +18,7 @@ from .base.errors import DTypeError, ExecutionError, GraphError, StateError
 from .base.first_tries import answer
 from .base.flags import truth
 from .base.lazy import LazyMethod
-from .base.length import told_names
+from .base.solving import told_names
 from .base.tree import flatten, tree_map
 from .base.words import visible_lines
 from .execute.backend import Backend, Compiled

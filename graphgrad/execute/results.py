@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ExecutionError, ShapeError
-from ..base.length import Axis, solved
+from ..base.solving import Axis, solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType

@@ -7,7 +7,7 @@ from sys import intern
 from typing import Any
 
 from ..base.errors import FileError
-from ..base.length import Assumption
+from ..base.solving import Assumption
 from ..ir.flat import Flat
 from ..ir.node import Twins
 from ..ir.types import TensorType

@@ -33,8 +33,9 @@ from ..base.errors import (
     StateError,
 )
 from ..base.kinds import can_cast, kind_of
-from ..base.length import Axis, Length, solved
+from ..base.length import Length
 from ..base.locks import OwnLock
+from ..base.solving import Axis, solved
 from ..execute.jax.backend import KERNELS
 from ..execute.jax.checks import unwatched
 from ..execute.kernels import one_call_per_node

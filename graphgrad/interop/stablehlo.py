@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import ExportError, FileError, ShapeError, did_you_mean
 from ..base.kinds import is_bfloat16
-from ..base.length import Axis, solved
+from ..base.solving import Axis, solved
 from ..base.tree import tree_map
 from ..base.words import visible
 from ..compiled import CompiledFunction

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..base.errors import DTypeError, ExecutionError, ShapeError, StateError
 from ..base.kinds import can_cast
-from ..base.length import Axis, Length, solved
+from ..base.length import Length
+from ..base.solving import Axis, solved
 from ..base.tree import tree_map
 from ..compiled import CompiledFunction
 from ..execute.run.feeds import as_array

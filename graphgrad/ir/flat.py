@@ -13,8 +13,8 @@ from typing import Any
 
 from ..base.depth import check_room
 from ..base.errors import GraphError
-from ..base.length import Assumption
 from ..base.position import full, is_library
+from ..base.solving import Assumption
 from .graph import Graph
 from .node import Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op

@@ -12,8 +12,9 @@ from ..base.collector import undisturbed
 from ..base.errors import ScopeError, ShapeError
 from ..base.ieee import SETTING
 from ..base.keywords import note_keyword
-from ..base.length import Assumption, Inequality, Length
+from ..base.length import Inequality, Length
 from ..base.position import caller, show
+from ..base.solving import Assumption
 from .context import CONTEXT, Context, NoGraph, Scope, bodies_around, stamps_on
 from .node import Graph
 

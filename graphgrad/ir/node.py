@@ -20,8 +20,8 @@ from ..base.errors import (
     did_you_mean,
 )
 from ..base.lazy import LazyMethod, lazy_module
-from ..base.length import Assumption
 from ..base.position import Position, show
+from ..base.solving import Assumption
 from ..base.tree import flatten
 from ..base.words import shortened, visible
 from .notebook import show_as_graph

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..base.bounds import at_least
+from ..base.bounds import never_equal as lengths_differ
 from ..base.errors import DTypeError, ShapeError
 from ..base.interned import Interned
 from ..base.kinds import bfloat16, common_dtype, is_bfloat16, is_inexact, kind_of
-from ..base.length import Length, LengthTooLongError, as_length, at_least
-from ..base.length import never_equal as lengths_differ
+from ..base.length import Length, LengthTooLongError, as_length
 from ..base.words import visible
 
 Dim: TypeAlias = int | Length | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..base.length import solved
+from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.op import Op

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ...base.errors import GradientError, GraphError
-from ...base.length import solved
+from ...base.solving import solved
 from ...ir.build import build
 from ...ir.context import CONTEXT
 from ...ir.flat import closes_over, flatten_graph, restore_graph

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutionError
 from ...base.kinds import is_inexact
-from ...base.length import Axis
+from ...base.solving import Axis
 from ...ir.node import Node
 from ...ir.types import Array
 from ...lower.plan import Plan, Step

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import DTypeError, ShapeError, did_you_mean
 from ...base.kinds import can_cast, kind_of
-from ...base.length import Assumption, solved
+from ...base.solving import Assumption, solved
 from ...base.words import visible
 from ...ir.node import Tensor
 from ...ir.types import Array, TensorType, check_unmasked, compatible, type_of_array

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...base.collector import having
 from ...base.ieee import IGNORE, SETTING
-from ...base.length import Axis
 from ...base.locks import OwnLock
+from ...base.solving import Axis
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.errors import DTypeError, ExecutionError, GradientError, GraphError, ShapeError
 from ...base.lazy import lazy_module
-from ...base.length import Axis, solved
+from ...base.solving import Axis, solved
 from ...base.tree import flatten, paths, unflatten
 from ...ir.build import build
 from ...ir.context import bodies_around

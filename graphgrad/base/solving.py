@@ -1,0 +1,140 @@
+"""The values of named lengths, from lengths whose values are known; and what is assumed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .errors import ShapeError
+from .length import Inequality, Length, divided_exactly, names_in
+
+__all__ = ["Assumption", "Axis", "solved", "told_names"]
+
+Axis = tuple[Any, Any, str]
+"""A length, or an int or None, with what it is, and where: "in x"."""
+
+
+def solved(axes: Iterable[Axis], exact: bool = False) -> dict[str, Any]:
+    """The values of the names in lengths of which it is known what they are.
+
+    What they are is an int, another length, None where that is not known, or a length of JAX or
+    PyTorch. A name is solved for where a length is linear in it alone once the others are known.
+
+    exact: two lengths that may be equal, but are not known to be, are an error.
+
+    Raises: ShapeError where no lengths from 0 on fit, with both places.
+    """
+    sizes: dict[str, Any] = {}
+    told: dict[str, Axis] = {}
+    left = [axis for axis in axes if isinstance(axis[0], Length) and axis[1] is not None]
+    while left:
+        later: list[Axis] = []
+        for axis in left:
+            d, n, where = axis
+            value = d.at(sizes) if sizes else d
+            if sizes.keys() >= d.names:
+                both = isinstance(value, int) and isinstance(n, int)
+                if value != n and (both or exact):
+                    raise ShapeError(_contradiction(axis, value, told))
+                continue
+            solution = _solution(value, n)
+            if solution is None:
+                later.append(axis)
+                continue
+            name, size = solution
+            if size is None:
+                raise ShapeError(f"length '{d}' is {n} {where}: no length {name} makes it so")
+            sizes[name] = size
+            told[name] = axis
+        if len(later) == len(left):
+            break
+        left = later
+    return sizes
+
+
+def told_names(dims: Iterable[Any]) -> set[str]:
+    """The names that `solved` finds the values of, once those of these lengths are known."""
+    lengths = [d for d in dims if isinstance(d, Length)]
+    known: set[str] = set()
+    while new := {name for d in lengths if (name := _last_unknown(d, known))}:
+        known |= new
+    return known
+
+
+def _last_unknown(d: Length, known: set[str]) -> str | None:
+    """The one name in a length that is not known, where it is linear in that."""
+    unknown = d.names - known
+    if len(unknown) != 1:
+        return None
+    (name,) = unknown
+    for monomial, _ in d.terms:
+        inside = [atom for atom in monomial if name in names_in((atom,))]
+        if len(inside) > 1 or any(atom.operation for atom in inside):
+            return None
+    return name
+
+
+def _contradiction(axis: Axis, value: int, told: Mapping[str, Axis]) -> str:
+    d, n, where = axis
+    first = told[min(d.names & told.keys())]
+    if d == first[0]:
+        return f"length '{d}' is {first[1]} {first[2]}, and {n} {where}"
+    known = " and ".join(
+        f"'{told[name][0]}' is {told[name][1]} {told[name][2]}" for name in sorted(d.names)
+    )
+    return f"length '{d}' is {n} {where}, and {value} where {known}"
+
+
+def _solution(d: Length, n: Any) -> tuple[str, Any] | None:
+    """The name in a length of one name to the first power, and its value, None where no length is
+    one; None: it is not that simple."""
+    terms = dict(d.terms)
+    constant = terms.pop((), 0)
+    if len(terms) != 1:
+        return None
+    ((monomial, k),) = terms.items()
+    if len(monomial) != 1 or monomial[0].operation:
+        return None
+    (name,) = names_in(monomial)
+    if isinstance(n, int):
+        value, rest = divmod(n - constant, k)
+        return name, None if rest or value < 0 else value
+    if isinstance(n, Length):
+        quotient = divided_exactly(n - constant, k)
+        return None if quotient is None else (name, quotient)
+    return name, n if (constant, k) == (0, 1) else (n - constant) // k
+
+
+class Assumption(NamedTuple):
+    """What `gg.assume` stated of two lengths, and where."""
+
+    left: Length | int
+    sign: str
+    right: Length | int
+    where: str
+
+    @property
+    def excess(self) -> Any:
+        """What is at least 0."""
+        return Inequality(self.left, self.sign, self.right).excess
+
+    @property
+    def text(self) -> str:
+        """`N >= 2`."""
+        return f"{self.left} {self.sign} {self.right}"
+
+    @classmethod
+    def checked(cls, left: Any, sign: Any, right: Any, where: Any) -> Assumption:
+        """One of a file; ShapeError for what states nothing."""
+        sides = isinstance(left, Length | int) and isinstance(right, Length | int)
+        if not (sides and sign in ("<", "<=", ">", ">=") and isinstance(where, str)):
+            raise ShapeError(f"{left!r:.40} {sign!r:.40} {right!r:.40} states nothing of lengths")
+        return cls(left, sign, right, where)
+
+    def check(self, sizes: Mapping[str, Any]) -> None:
+        """ShapeError where it does not hold for these values of names, if they tell."""
+        excess = self.excess.at(sizes) if isinstance(self.excess, Length) else self.excess
+        if isinstance(excess, int) and excess < 0:
+            names = sorted(self.excess.names) if isinstance(self.excess, Length) else ()
+            known = " and ".join(f"{name} is {sizes[name]}" for name in names)
+            raise ShapeError(f"gg.assume({self.text}), stated at {self.where}, is not so: {known}")
