@@ -473,8 +473,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
     "optimizers", "random", "rules", "special", "training",
     # graphs
-    "Graph", "Node", "Op", "Program", "Region", "State", "Tensor", "TensorLike", "Variables",
-    "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "Graph", "Inequality", "Length", "Node", "Op", "Program", "Region", "State", "Tensor",
+    "TensorLike", "Variables", "assume", "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",

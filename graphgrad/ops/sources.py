@@ -72,8 +72,8 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
 
     Parameters:
         shape: an int, or a tuple of ints, lengths (`gg.Length`), str (the name of a length, equal
-            wherever it stands, or arithmetic such as "2*N"), and None (a length with a name of its own,
-            `x.0`).
+            wherever it stands, or arithmetic such as "2*N"), and None (a length of a name of its
+            own, `x.0`).
         dtype: what arrays given for it have, or are cast to by NumPy's same-kind casting.
         name: the node's name, by which it can be fed.
 

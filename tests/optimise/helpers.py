@@ -5,8 +5,11 @@ from collections import Counter
 import numpy as np
 
 import graphgrad as gg
+from graphgrad.ir.build import build as build_node
+from graphgrad.ir.types import as_dtype, as_shape
 from graphgrad.ir.verify import verify_program
 from graphgrad.ops.control import interpret
+from graphgrad.ops.sources import Placeholder
 from graphgrad.optimise.passes.common import merging
 from graphgrad.optimise.passes.fold import Folding
 from graphgrad.optimise.passes.identities import identities
@@ -32,11 +35,18 @@ def remove_residuals_and_identities(p):
 def program(build, **inputs):
     """The program of build(x=..., ...): a placeholder for each shape, or (shape, dtype)."""
     with gg.Graph():
-        xs = [gg.placeholder(*shape_and_dtype(spec), name=n) for n, spec in inputs.items()]
+        xs = [given(*shape_and_dtype(spec), name=n) for n, spec in inputs.items()]
         made = build(*xs)
         ys = list(made) if isinstance(made, tuple | list) else [made]
         ys = [y if isinstance(y, gg.Tensor) else gg.constant(y) for y in ys]
     return gg.Program(xs, ys)
+
+
+def given(shape, dtype, name):
+    """A placeholder; of a None nothing is known, as of the number of elements that a mask picks."""
+    if None not in shape:
+        return gg.placeholder(shape, dtype, name)
+    return build_node(Placeholder(as_shape(shape), as_dtype(dtype)), (), name).outputs[0]
 
 
 def shape_and_dtype(spec):

@@ -14,6 +14,7 @@ from ..base import (
     np,
     type_of,
 )
+from ..documented import documented
 from ..elementwise.complex_parts import imag
 from ..elementwise.logic import equal, not_equal
 from ..reduce.reductions import SizeOf
@@ -70,6 +71,7 @@ def ndim(x: TensorLike) -> int:
     return len(type_of(x).shape)
 
 
+@documented(SizeOf)
 def size(x: TensorLike, axis: int | None = None) -> int | Tensor:
     """The number of elements of x, or its length along an axis.
 
@@ -80,8 +82,6 @@ def size(x: TensorLike, axis: int | None = None) -> int | Tensor:
     Returns: an int, or a 0-d int64 tensor where that is known only when run.
 
     Raises: ShapeError if x has no such axis.
-
-    Gradient: none.
 
     Source: numpy.size.
 
