@@ -474,7 +474,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "optimizers", "random", "rules", "special", "training",
     # graphs
     "Graph", "Inequality", "Length", "Node", "Op", "Program", "Region", "State", "Tensor",
-    "TensorLike", "Variables", "assume", "default_graph", "import_graph", "name_scope", "op_types", "reset_default_graph",
+    "TensorLike", "Variables", "assume", "default_graph", "import_graph", "name_scope", "op_types",
+    "reset_default_graph",
     # overrides
     "DEFAULT", "NO_GRAD", "Contract", "Group", "RegisterGradient", "Rule", "Selection", "Site",
     "custom_gradient", "get_gradient", "grad_pass_through", "gradient_override_map",
