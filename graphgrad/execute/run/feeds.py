@@ -39,6 +39,7 @@ class Feeds:
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
         self._static = all(shape is not None for _, shape in self._types)
         self._fitted: set[Any] = set()
+        self._last: Any = None
         self._places = {t.node.name: i for i, t in enumerate(inputs) if t.index == 0}
         self._places |= {t.name: i for i, t in enumerate(inputs)}
 
@@ -56,7 +57,15 @@ class Feeds:
                 return False
             if a.shape != shape and shape is not None:
                 return False
-        return self._static or tuple([a.shape for a in args]) in self._fitted
+        if self._static:
+            return True
+        shapes = [a.shape for a in args]
+        if shapes == self._last:
+            return True
+        if tuple(shapes) not in self._fitted:
+            return False
+        self._last = shapes
+        return True
 
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Array, ...]:
         """Arrays in the order of the inputs, each of its input's dtype and shape."""

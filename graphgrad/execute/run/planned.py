@@ -226,14 +226,16 @@ class PlannedByShapes(Compiled):
         self._planning = OwnLock()
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
+        self._latest_call: tuple[Any, Any] = None, None
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array an output, the caller's own."""
-        key = tuple([a.shape for a in arrays])
-        planned = self._made.get(key)
-        if planned is None or planned is not self._latest:
-            planned = self._choose(key)
-        return planned.call(*arrays)
+        shapes = [a.shape for a in arrays]
+        latest, call = self._latest_call
+        if shapes != latest:
+            call = self._choose(tuple(shapes)).call
+            self._latest_call = shapes, call
+        return call(*arrays)
 
     @contextmanager
     def held(self) -> Iterator[ArrayFunction]:
