@@ -6,17 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...base.collector import collector_paused
-from ...base.errors import GraphError
+from ...base.errors import GraphError, ShapeError
+from ...base.length import Inequality, Length, as_length
+from ...base.solving import Assumption
 from ...base.tree import flatten
 from ...ir.build import read_here, stamp_by_maps
-from ...ir.context import CONTEXT, Within
+from ...ir.context import CONTEXT, Within, bodies_around
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import needed
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for
-from ...ops.sources import apart, placeholder
+from ...ops.sources import Placeholder, apart, placeholder
 from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of
 from ..levels import Step
@@ -66,6 +68,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
     with Within(context.copy()):
         transplant.run()
         _carry_twins(transplant)
+        _carry_assumptions(transplant)
     return transplant.tensors
 
 
@@ -94,10 +97,39 @@ def kept_as(transplant: Transplant, node: Node, inputs: Tensors) -> Tensors:
     keep_provenance(transplant, node, new)
     if node._name is not None:
         new._name = context.graph.claim_name(new.scope, node._name, new)
+    if isinstance(new.op, Placeholder):
+        _keep_apart(transplant, node, new)
     value = transplant.source.state.values().get(node)
     if value is not None:
         context.graph.state.commit({new: value.copy()})
     return new.outputs
+
+
+def _keep_apart(transplant: Transplant, node: Node, new: Node) -> None:
+    """Give lengths that have a placeholder's name that of the one here: they are no others'."""
+    dims = enumerate(node.outputs[0].shape)
+    own = {f"{node.name}.{i}": f"{new.name}.{i}" for i, d in dims if d == f"{node.name}.{i}"}
+    renamed = {old: Length(name) for old, name in own.items() if old != name}
+    if renamed:
+        new.op = new.op.with_sizes(renamed)
+        new.outputs[0].type = new.op.infer()[0]
+        transplant.sizes.update(renamed)
+
+
+def _carry_assumptions(transplant: Transplant) -> None:
+    """State here what the source states of its lengths."""
+    for stated in transplant.source.assumptions:
+        sides = [as_length(side) for side in (stated.left, stated.right)]
+        left, right = (s.at(transplant.sizes) if isinstance(s, Length) else s for s in sides)
+        holds = Inequality(left, stated.sign, right).decided()
+        if holds is False:
+            raise ShapeError(
+                f"gg.assume({stated.text}), stated at {stated.where}, is not so here: "
+                f"{left} {stated.sign} {right}"
+            )
+        if holds is not True:
+            for graph in bodies_around(current().graph):
+                graph.assumptions.append(Assumption(left, stated.sign, right, stated.where))
 
 
 def keep_provenance(transplant: Transplant, node: Node, new: Node) -> None:

@@ -212,6 +212,11 @@ def _nothing(error: Exception, run: ArrayFunction) -> None:
     """The run has noted it."""
 
 
+def _echo(*arrays: Array) -> tuple[Array, ...]:
+    """What stands for a run before there was one."""
+    return arrays
+
+
 class PlannedByShapes(Compiled):
     """A plan for each set of shapes of the arguments, made when they come first.
 
@@ -226,7 +231,7 @@ class PlannedByShapes(Compiled):
         self._planning = OwnLock()
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
-        self._latest_call: tuple[Any, Any] = None, None
+        self._latest_call: tuple[Any, ArrayFunction] = None, _echo
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array an output, the caller's own."""
