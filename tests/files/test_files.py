@@ -19,6 +19,7 @@ from graphgrad.ir.verify import verify_graph
 from graphgrad.regions.index import bodies_of
 
 from ..fuzz.programs import random_case
+from . import version_2
 from .containers import members, packed
 
 HERE = Path(__file__).parent
@@ -813,6 +814,21 @@ def test_random_programs_come_back(seed, tmp_path):
 
 
 # --- versions -----------------------------------------------------------------------------------
+
+
+def test_a_file_of_version_2_is_read_for_ever():
+    """Written by the first graphgrad with lengths that are objects (version_2.py)."""
+    file = gg.load(HERE / "version_2.gg", verify=True)
+    step = file.functions["step"]
+    found = gg.compile(step.inputs, step.outputs)(*version_2.FEEDS)
+    for key, value in file.metadata["found"].items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-12)
+    assert [t.type for t in step.inputs] == [
+        gg.placeholder(("N", "x.1")).type,
+        gg.placeholder(("2*N + 1",)).type,
+    ]
+    with pytest.raises(gg.ShapeError, match=r"gg.assume\(x.1 < 5\), stated at .*version_2.py:\d+"):
+        gg.compile(step.inputs, step.outputs)(np.ones((1, 5)), np.ones(3))
 
 
 def test_a_file_of_version_1_is_read_for_ever():
