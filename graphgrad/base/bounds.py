@@ -12,6 +12,8 @@ from itertools import product
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 __all__ = ["Atom", "Monomial", "Terms", "at_least", "never_equal", "terms_of"]
 
 DEPTH = 12  # operations that a proof looks into
@@ -39,7 +41,7 @@ def terms_of(value: Any) -> Terms | None:
     terms: Terms | None = getattr(value, "terms", None)
     if terms is not None:
         return terms
-    if isinstance(value, bool) or not hasattr(value, "__index__") or hasattr(value, "node"):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         return None
     number = index(value)
     return (((), number),) if number else ()

@@ -179,6 +179,9 @@ class Length:
             return self._computed("mod", other, self)
         return _remainder(_plain(other), self)
 
+    def __abs__(self) -> Any:
+        return Length.max(self, -self)
+
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 

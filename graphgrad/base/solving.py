@@ -10,6 +10,8 @@ from .length import Inequality, Length, divided_exactly, names_in
 
 __all__ = ["Assumption", "Axis", "solved", "told_names"]
 
+REMEDY = ".\nGive arrays whose lengths agree, or another name to one that may differ"
+
 Axis = tuple[Any, Any, str]
 """A length, or an int or None, with what it is, and where: "in x"."""
 
@@ -78,11 +80,11 @@ def _contradiction(axis: Axis, value: int, told: Mapping[str, Axis]) -> str:
     d, n, where = axis
     first = told[min(d.names & told.keys())]
     if d == first[0]:
-        return f"length '{d}' is {first[1]} {first[2]}, and {n} {where}"
+        return f"length '{d}' is {first[1]} {first[2]}, and {n} {where}{REMEDY}"
     known = " and ".join(
         f"'{told[name][0]}' is {told[name][1]} {told[name][2]}" for name in sorted(d.names)
     )
-    return f"length '{d}' is {n} {where}, and {value} where {known}"
+    return f"length '{d}' is {n} {where}, and {value} where {known}{REMEDY}"
 
 
 def _solution(d: Length, n: Any) -> tuple[str, Any] | None:

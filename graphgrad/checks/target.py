@@ -25,7 +25,7 @@ from ..ir.residual import Residual
 from ..ir.types import Array, DType, TensorType
 from ..ops.base import array_of, as_tensor, is_zero, real_dtype
 from ..ops.elementwise.complex_parts import conj
-from ..ops.sources import identity, placeholder
+from ..ops.sources import identity, placeholder, placeholder_of
 from ..regions.boundary import boundary_of
 from ..regions.contracts import Contract
 from ..regions.index import marked_regions
@@ -99,7 +99,7 @@ class Checked:
     def gradients_of(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """A fed tensor for the gradient of each of these."""
         with self.building():
-            return [placeholder(t.shape, t.dtype) for t in tensors]
+            return [placeholder_of(t.type) for t in tensors]
 
     def ask(self, ys: Sequence[Tensor], xs: Sequence[Tensor], dys: Sequence[Any]) -> list[Any]:
         """Gradients in isolation, conjugates of complex ones: nothing flows on from the inputs."""

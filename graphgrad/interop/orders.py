@@ -22,7 +22,7 @@ from ..ir.graph import Graph, GraphScope
 from ..ir.node import Node, Tensor
 from ..ir.program import Program, needed
 from ..ops.random.keys import drawn_anew
-from ..ops.sources import Assign, Variable, placeholder
+from ..ops.sources import Assign, Variable, placeholder_of
 from ..regions.rules import Rule, temporary_gradient, temporary_rules
 
 __all__ = ["Order", "first_order"]
@@ -106,7 +106,7 @@ class Order:
         if not ys or not xs:
             return None, []
         with self.building():
-            dys = [placeholder(y.shape, y.dtype) for y in ys]
+            dys = [placeholder_of(y.type) for y in ys]
             dxs = gradients(ys, xs, dys, stop_gradients=self.stops)
             reached = {i: dx for i, dx in zip(by, dxs, strict=True) if dx is not None}
             if not reached:

@@ -20,7 +20,7 @@ from ..ir.node import Tensor
 from ..ir.program import Program
 from ..ir.state import RUN
 from ..ops.foreign.torch_arrays import array_of, dense, tensor_of
-from ..ops.sources import placeholder
+from ..ops.sources import placeholder, placeholder_of
 from .orders import Order, first_order
 
 __all__ = ["TorchOrder"]
@@ -151,6 +151,6 @@ def _pushed(order: Order, by: Places) -> Order:
     ys = [y for y in order.outputs if y.type.differentiable]
     xs = [order.inputs[i] for i in by]
     with order.building():
-        tangents = [placeholder(x.shape, x.dtype) for x in xs]
+        tangents = [placeholder_of(x.type) for x in xs]
         pushed = jvp(ys, xs, tangents, stop_gradients=order.stops)
         return order.following([*order.inputs, *tangents], pushed)

@@ -19,7 +19,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
 from ..ops.base import constant
-from ..ops.sources import placeholder
+from ..ops.sources import placeholder, placeholder_of
 from .trying import (
     Arrays,
     NotTried,
@@ -146,7 +146,7 @@ def _with_gradients(
         wrt, smooth = differentiable(xs), differentiable(ys)
         if not (wrt and smooth and op.differentiable):
             return compile(xs, [ys, []]), []
-        seeds = [placeholder(y.shape, y.dtype) for y in smooth]
+        seeds = [placeholder_of(y.type) for y in smooth]
         dxs = gradients(smooth, wrt, seeds, unconnected="zero")
         f = compile([*xs, *seeds], [ys, dxs])
     return f, [np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype) for y in smooth]  # type: ignore[arg-type]

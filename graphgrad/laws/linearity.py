@@ -14,7 +14,7 @@ from ..differentiate.linearity import check_linear
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Array
-from ..ops.sources import placeholder
+from ..ops.sources import placeholder_of
 from .gradients import need_smooth
 from .trying import (
     DOUBLE,
@@ -112,7 +112,7 @@ def by_structure(op: Op, arrays: Arrays, known: bool = True) -> None:
     xs, node = _both(op, arrays, known)
     with home(node):
         ys = differentiable(node.outputs)
-        dys = [placeholder(y.shape, y.dtype) for y in ys]
+        dys = [placeholder_of(y.type) for y in ys]
         dxs = [t for t in gradients(ys, differentiable(xs), grad_ys=dys) if t is not None]
         if not dxs:
             raise NotTried("there is nothing to differentiate")
@@ -132,7 +132,7 @@ def forward_is_reverse(op: Op, arrays: Arrays, known: bool = True) -> None:
         shown = ys if known else compile(xs, ys)(*arrays)
         dys = [drawn(rng, y) for y in shown]
         forward = jvp(ys, [x for x, _ in wrt], vs)
-        seeds = [placeholder(y.shape, y.dtype) for y in ys]
+        seeds = [placeholder_of(y.type) for y in ys]
         reverse = gradients(ys, [x for x, _ in wrt], seeds, unconnected="zero")
         f = compile([*xs, *seeds], [forward, reverse])
     tangents, dxs = f(*arrays, *dys)

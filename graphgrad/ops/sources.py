@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..base.errors import GradientError, StateError
+from ..base.errors import GradientError, ShapeError, StateError
 from ..base.flags import truth, truth_if_given
 from ..base.kinds import can_cast, is_inexact
 from ..base.length import Length
+from ..base.solving import told_names
+from ..ir.context import bodies_around
+from ..ir.graph import current
 from ..ir.types import as_shape, check_unmasked
 from .base import (
     NO_GRAD,
@@ -79,19 +82,42 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
 
     Returns: a tensor of this type.
 
-    Raises: ShapeError for what is no shape; DTypeError for what is no dtype of numbers.
+    Raises: ShapeError for what is no shape, or where names in it cannot be told, as N from "N//2";
+    DTypeError for what is no dtype of numbers.
 
     >>> x = gg.placeholder(("N", 2), "float32", name="x")
     >>> gg.evaluate(gg.sum(x, axis=1), {x: np.ones((3, 2), "float32")})
     array([2., 2., 2.], dtype=float32)
     """
-    node = build(Placeholder(as_shape(shape), as_dtype(dtype)), (), name)
-    if None in node.outputs[0].shape:
-        name_lengths(node)
+    lengths = as_shape(shape)
+    _check_told(lengths)
+    return placeholder_of(tensor_type(lengths, dtype), name)
+
+
+def placeholder_of(t: TensorType, name: str | None = None) -> Tensor:
+    """A placeholder of the type of a tensor, whose lengths the graph may not tell."""
+    node = build(Placeholder(t.shape, t.dtype), (), name)
+    if None in t.shape:
+        _name_lengths(node)
     return node.outputs[0]
 
 
-def name_lengths(node: Node) -> None:
+def _check_told(shape: Shape) -> None:
+    """ShapeError for a length whose names do not follow from it and from placeholders before."""
+    names = {name for d in shape if isinstance(d, Length) for name in d.names}
+    if names <= told_names(shape):
+        return
+    graphs = bodies_around(current().graph)
+    sources = [n for g in graphs for n in g.nodes if isinstance(n.op, Placeholder)]
+    dims = [d for n in sources for d in n.outputs[0].shape]
+    if untold := names - told_names([*dims, *shape]):
+        raise ShapeError(
+            f"a placeholder of shape {shape}: {', '.join(sorted(untold))} cannot be told from it. "
+            "Make a placeholder that has it as a length first, or give the length a name of its own"
+        )
+
+
+def _name_lengths(node: Node) -> None:
     """Give each length of a placeholder of which nothing is known a name of its own: `x.0`."""
     op: Any = node.op
     shape = [Length(f"{node.name}.{i}") if d is None else d for i, d in enumerate(op.shape)]

@@ -18,7 +18,7 @@ from ...ir.program import needed
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for
-from ...ops.sources import Placeholder, apart, placeholder
+from ...ops.sources import Placeholder, apart, placeholder_of
 from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of
 from ..levels import Step
@@ -180,7 +180,7 @@ def cut_out(
     new.state.commit({}, graph.state.runs)
     nodes = _with_whole_regions(graph, xs, ys)
     with new:
-        given = {x: placeholder(x.shape, x.dtype, x.node._name) for x in xs}
+        given = {x: placeholder_of(x.type, x.node._name) for x in xs}
         transplant = Importer(graph, given)
         taken = {region for n in nodes for region in enclosing(n.region)}
         transplant.left_out = set(graph.regions) - taken

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...differentiate.gradients import gradients
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, RuleCall, enclosing
-from ...ops.sources import placeholder
+from ...ops.sources import placeholder_of
 from ...regions.boundary import boundary_of
 from .boxes import Bypass
 
@@ -60,7 +60,7 @@ def _default(call: RuleCall, copy: Graph, twins: dict[Node, Node]) -> Bypassed:
     start, owner = len(copy.nodes), Bypass(call)
     try:
         with copy:
-            dys = [placeholder(y.shape, y.dtype) for y in ys]
+            dys = [placeholder_of(y.type) for y in ys]
             for dy in dys:  # whoever looks did not write them
                 dy.node.position = None
             off: dict[Any, None] = dict.fromkeys((site, *around))
