@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ...ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from ..base import (
     NO_GRAD,
@@ -493,7 +494,8 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
 
 def _full_key(x: Tensor, items: tuple[Any, ...]) -> list[Any]:
     """The parts of a key, its Ellipsis only where that stands for no axis."""
-    parts = [p if is_basic(p) else as_index(p) for p in items]
+    places = [as_tensor(p) if isinstance(p, Length) else p for p in items]
+    parts = [p if is_basic(p) else as_index(p) for p in places]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
         raise ShapeError("an index can have one Ellipsis")

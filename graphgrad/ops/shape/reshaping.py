@@ -385,7 +385,7 @@ class BroadcastTo(Op):
     Gradient: dx = dy summed over the axes of repetition.
     """
 
-    shape: tuple[int, ...]
+    shape: Shape
     memory = Memory(view=True, alias=True)
     onnx = Onnx("Expand")
     linear = "joint"
@@ -434,7 +434,7 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        shape: known lengths; for a shape not yet known use broadcast_like.
+        shape: ints and lengths; for a shape of which nothing is known use broadcast_like.
 
     Returns: x in this shape, of its dtype.
 
@@ -447,8 +447,8 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
            [1, 2]])
     """
     x = as_tensor(x)
-    lengths = tuple([d for d in as_shape(shape) if isinstance(d, int)])
-    if len(lengths) != len(as_shape(shape)):
+    lengths = as_shape(shape)
+    if None in lengths:
         raise ShapeError(f"broadcast_to takes known lengths, got {shape}; use gg.broadcast_like")
     return x if x.shape == lengths else apply(BroadcastTo(lengths), x)
 

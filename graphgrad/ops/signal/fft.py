@@ -219,7 +219,7 @@ class Irfft(Fourier):
 
     def infer(self, y: TensorType) -> Types:
         m = self.length(y, "c")
-        n = self.n or computed(lambda m: 2 * (m - 1), m)
+        n = computed(lambda m: 2 * (m - 1), m) if self.n is None else self.n
         if n == 0:
             raise ShapeError(f"irfft of {y!r} along axis {self.axis} makes nothing; give n")
         if n is not None:
@@ -259,7 +259,7 @@ class IrfftAdjoint(Fourier):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         n = x.shape[self.axis]
-        return (apply(Irfft(self.axis, self.norm, n if isinstance(n, int) else self.n), dy),)
+        return (apply(Irfft(self.axis, self.norm, self.n if n is None else n), dy),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
