@@ -94,7 +94,7 @@ def repeated(t: Tensor, like: Tensor) -> Tensor:
     """t once for every example of `like`, whose first axis counts them."""
     count = like.shape[0]
     if isinstance(count, int) and t.type.static:
-        return apply(BroadcastTo((count, *t.shape)), t)  # type: ignore[arg-type]
+        return apply(BroadcastTo((count, *t.shape)), t)
     row = expand_dims(cast(_ones(like), t.dtype), tuple(range(1, 1 + t.ndim)))
     return multiply(row, expand_dims(t, 0))
 

@@ -78,7 +78,7 @@ Places = tuple[tuple[int, int], ...]
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the type of x, for an adjoint to add into."""
     if x.type.static:
-        return apply(Full(x.shape, 0, x.dtype))  # type: ignore[arg-type]
+        return apply(Full(x.shape, 0, x.dtype))
     return apply(ZerosLike(), x)
 
 

@@ -385,7 +385,7 @@ class BroadcastTo(Op):
     Gradient: dx = dy summed over the axes of repetition.
     """
 
-    shape: Shape
+    shape: tuple[Any, ...]
     memory = Memory(view=True, alias=True)
     onnx = Onnx("Expand")
     linear = "joint"

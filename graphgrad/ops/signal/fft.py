@@ -215,7 +215,7 @@ class Irfft(Fourier):
     n: None: 2 (m - 1) of m numbers. Of y[0] and y[n / 2] only the real parts count.
     """
 
-    n: int | None
+    n: Dim
 
     def infer(self, y: TensorType) -> Types:
         m = self.length(y, "c")
@@ -245,7 +245,7 @@ class IrfftAdjoint(Fourier):
     Gradient: dx = Irfft of dy.
     """
 
-    n: int | None
+    n: Dim
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
