@@ -20,7 +20,7 @@ def refused(f, error, said):
         f()
 
 
-# --- built once, run at many lengths -------------------------------------------------------------
+# --- built once, run at many lengths -----------------------------------------------------------
 
 
 def test_counts_follow_the_lengths_that_are_fed(backend):
@@ -126,7 +126,7 @@ def test_lengths_of_none_are_never_equal_and_have_names():
     assert gg.evaluate(x + y, {x: np.ones(3), y: np.ones(1)}).shape == (3,)
 
 
-# --- travelling ------------------------------------------------------------------------------------
+# --- travelling ----------------------------------------------------------------------------------
 
 
 def averaged():
@@ -238,7 +238,7 @@ def test_a_batch_of_what_computes_with_lengths(backend):
     np.testing.assert_array_equal(f(np.ones((3, 1))), [3, 3, 3])
 
 
-# --- facts -----------------------------------------------------------------------------------------
+# --- facts ---------------------------------------------------------------------------------------
 
 
 def test_what_is_assumed_decides_and_is_checked():
@@ -265,7 +265,7 @@ def test_what_states_nothing_or_never_holds_is_refused():
     assert gg.default_graph().assumptions == []
 
 
-# --- errors ----------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 def test_a_length_is_no_int():
