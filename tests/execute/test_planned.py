@@ -701,7 +701,7 @@ def test_bodies_of_loops_set_off_no_warnings(backend):
         run(np.full(3, 900.0))
 
 
-@pytest.mark.parametrize("steps", [1, 300])
+@pytest.mark.parametrize("steps", [1, 450])
 def test_programs_of_one_shape_have_kernels_and_errors_of_their_own(steps):
     """Those that are short have one code."""
     x = gg.placeholder((2,), name="x")
