@@ -181,7 +181,7 @@ def source_of(path):
             around = (*around, node)
         elif kind is ast.If:
             typing = typing or getattr(node.test, "id", "") == "TYPE_CHECKING"
-        pending += [(part, around, typing) for part in ast.iter_child_nodes(node)]
+        pending += [(inner, around, typing) for inner in ast.iter_child_nodes(node)]
     return Source(imports, classes, defined, (functions, len(finding)), of_gg)
 
 
