@@ -289,6 +289,17 @@ def test_lengths_that_nothing_tells_are_refused():
     refused(lambda: gg.placeholder((-x.shape[0] - 1,)), gg.ShapeError, "a length is never negative")
 
 
+def test_a_length_that_would_be_negative_is_refused_when_it_runs():
+    x = gg.placeholder(("N",), name="x")
+    f = gg.compile(x, gg.sum(x) + gg.sum(gg.ones((x.shape[0] - 2, 3))))
+    assert f(np.ones(3)) == 6
+    refused(
+        lambda: f(np.ones(1)),
+        gg.ShapeError,
+        ":0 would be float64[-1, 3] where N is 1: no length is below 0",
+    )
+
+
 def test_lengths_that_contradict_are_refused_with_both_places():
     x, y = gg.placeholder(("N",), name="x"), gg.placeholder(("2*N + 1",), name="y")
     f = gg.compile([x, y], gg.sum(x) * gg.sum(y))

@@ -181,6 +181,7 @@ def cut_out(
     """What `subgraph` gives, and what stands there for the tensors that came along."""
     new = Graph(graph.name, seed=graph.seed)
     new.draws = graph.draws
+    new.assumptions = list(graph.assumptions)
     new.state.commit({}, graph.state.runs)
     nodes = _with_whole_regions(graph, xs, ys)
     with new:

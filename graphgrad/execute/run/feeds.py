@@ -76,13 +76,6 @@ class Feeds:
             if not compatible(t.type.shape, array.shape):
                 raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
             arrays.append(array)
-        sizes = solved(
-            (d, n, f"in {_input(t)}")
-            for t, array in zip(self.inputs, arrays, strict=True)
-            for d, n in zip(t.type.shape, array.shape, strict=True)
-        )
-        for assumption in self._assumptions:
-            assumption.check(sizes)
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)
@@ -98,6 +91,13 @@ class Feeds:
         shapes = tuple([t.shape for t in types])
         if shapes in self._fitted:
             return
+        sizes = solved(
+            (d, n, f"in {_input(t)}")
+            for t, shape in zip(self.inputs, shapes, strict=True)
+            for d, n in zip(t.type.shape, shape, strict=True)
+        )
+        for assumption in self._assumptions:
+            assumption.check(sizes)
         self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)
