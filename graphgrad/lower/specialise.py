@@ -101,9 +101,7 @@ def _check_not_negative(node: Node, sizes: Mapping[str, int]) -> None:
     for t in node.outputs:
         if any(type(d) is int and d < 0 for d in t.type.shape):
             known = " and ".join(f"{name} is {n}" for name, n in sorted(sizes.items()))
-            raise ShapeError(
-                f"{t.name} would be {t.type!r} where {known}: lengths are never below 0"
-            )
+            raise ShapeError(f"{t.name} would be {t.type!r} where {known}: no length is below 0")
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:
