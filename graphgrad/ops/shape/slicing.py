@@ -276,7 +276,7 @@ def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
             return 0, 0, None
         return start, None if stop < 0 else stop, None if step == 1 else step
     if step in (None, 1):
-        return start or None, stop, None
+        return None if start == 0 else start, stop, None
     return start, stop, step
 
 
