@@ -104,7 +104,9 @@ def _solution(d: Length, n: Any) -> tuple[str, Any] | None:
     if isinstance(n, Length):
         quotient = divided_exactly(n - constant, k)
         return None if quotient is None else (name, quotient)
-    return name, n if (constant, k) == (0, 1) else (n - constant) // k
+    if (constant, k) == (0, 1):
+        return name, n
+    return name, None if (n - constant) % abs(k) != 0 else (n - constant) // k
 
 
 class Assumption(NamedTuple):

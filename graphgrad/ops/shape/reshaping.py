@@ -434,11 +434,11 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        shape: ints and lengths; for a shape of which nothing is known use broadcast_like.
+        shape: lengths, which may be open; for the shape of a tensor there is broadcast_like.
 
     Returns: x in this shape, of its dtype.
 
-    Raises: ShapeError where x does not broadcast to it, or lengths are not known.
+    Raises: ShapeError where x does not broadcast to it, or a length is None.
 
     Source: the array API standard, broadcast_to.
 
@@ -447,9 +447,9 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
            [1, 2]])
     """
     x = as_tensor(x)
-    lengths = as_shape(shape)
+    lengths: Any = as_shape(shape)
     if None in lengths:
-        raise ShapeError(f"broadcast_to takes known lengths, got {shape}; use gg.broadcast_like")
+        raise ShapeError(f"broadcast_to takes ints and lengths, got {shape}; use gg.broadcast_like")
     return x if x.shape == lengths else apply(BroadcastTo(lengths), x)
 
 
