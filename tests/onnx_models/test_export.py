@@ -107,7 +107,7 @@ def test_inputs_outputs_and_lengths_have_their_names(path):
     (given,) = model.graph.input
     dims = given.type.tensor_type.shape.dim
     assert (given.name, dims[0].dim_param, dims[2].dim_value) == ("in/x", "batch", 2)
-    assert (dims[1].HasField("dim_value"), dims[1].dim_param) == (False, "")
+    assert (dims[1].HasField("dim_value"), dims[1].dim_param) == (False, "in/x.1")
     assert [o.name for o in model.graph.output] == ["a", "b/0", "b/1/c"]
     assert json.loads(metadata(model)["graphgrad.outputs"]) == {
         "a": "a",
