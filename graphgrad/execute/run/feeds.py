@@ -33,7 +33,7 @@ class Feeds:
         assumptions: Sequence[Assumption] = (),
     ) -> None:
         self.inputs = tuple(inputs)
-        self._assumptions = tuple(assumptions)
+        self.assumptions = tuple(assumptions)
         self._taken = taken
         self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
@@ -81,7 +81,7 @@ class Feeds:
             for t, array in zip(self.inputs, arrays, strict=True)
             for d, n in zip(t.type.shape, array.shape, strict=True)
         )
-        for assumption in self._assumptions:
+        for assumption in self.assumptions:
             assumption.check(sizes)
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
