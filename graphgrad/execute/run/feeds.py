@@ -33,7 +33,7 @@ class Feeds:
         assumptions: Sequence[Assumption] = (),
     ) -> None:
         self.inputs = tuple(inputs)
-        self._assumptions = tuple(assumptions)
+        self.assumptions = tuple(assumptions)
         self._taken = taken
         self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
@@ -96,7 +96,7 @@ class Feeds:
             for t, shape in zip(self.inputs, shapes, strict=True)
             for d, n in zip(t.type.shape, shape, strict=True)
         )
-        for assumption in self._assumptions:
+        for assumption in self.assumptions:
             assumption.check(sizes)
         self._fit_together(types)
         if len(self._fitted) < MANY:
