@@ -434,7 +434,7 @@ def is_zero(dy: Any) -> bool:
 class Full(Op):
     """An array of one number. Gradient: none."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     value: Any
     dtype: DType
     differentiable = False

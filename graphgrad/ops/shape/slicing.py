@@ -133,7 +133,7 @@ class Unslice(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         (x,), key = batch.inputs, (FULL, *self.key)
-        if isinstance(x.shape[0], int):
+        if x.shape[0] is not None:
             return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
         like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
         return batch.build(UnsliceLike(key), x, like)
@@ -276,7 +276,7 @@ def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
             return 0, 0, None
         return start, None if stop < 0 else stop, None if step == 1 else step
     if step in (None, 1):
-        return start or None, stop, None
+        return None if start == 0 else start, stop, None
     return start, stop, step
 
 
