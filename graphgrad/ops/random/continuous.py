@@ -113,7 +113,7 @@ def uniform(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order.
 
     Gradient: with u = (y - low) / (high - low): dlow = dy * (1 - u), dhigh = dy * u, summed to
@@ -157,7 +157,7 @@ def normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number std below 0.
 
     Gradient: with z = (y - mean) / std: dmean = dy, dstd = dy * z, summed to theirs
@@ -194,7 +194,7 @@ def exponential(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -228,7 +228,7 @@ def gumbel(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -264,7 +264,7 @@ def laplace(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -302,7 +302,7 @@ def logistic(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -338,7 +338,7 @@ def cauchy(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -374,7 +374,7 @@ def lognormal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dmean = dy * y, dsigma = dy * y * z of the normal z, summed to theirs.
@@ -409,7 +409,7 @@ def rayleigh(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -443,7 +443,7 @@ def weibull(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number that is no concentration or scale.
 
     Gradient: that of y = scale * e**(1 / concentration), for an exponential e.
@@ -479,7 +479,7 @@ def pareto(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number that is no concentration or scale.
 
     Gradient: that of y = scale * exp(e / concentration), for an exponential e.
@@ -514,7 +514,7 @@ def maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -549,7 +549,7 @@ def double_sided_maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to their shapes.
@@ -593,7 +593,7 @@ def triangular(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order.
 
     Gradient: that of the inverse of its distribution function at a uniform number.
@@ -643,7 +643,7 @@ def truncated_normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order, or a number std below 0.
 
     Gradient: that of the inverse of the distribution function of z at a uniform number.

@@ -46,7 +46,7 @@ def multinomial(
     Returns: a tensor of shape + p.shape and this dtype, of sum n over the last axis. Where n or p
         are none such, all of them are -1.
 
-    Raises: ShapeError for lengths that depend on values, or p without a known last one; DTypeError for
+    Raises: ShapeError for a length that is None, or p without a known last one; DTypeError for
     another dtype, or a seed that is no integer; ValueError for a number n that is not such.
 
     Gradient: none, the result is integer.

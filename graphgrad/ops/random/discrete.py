@@ -112,7 +112,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
 
     Returns: a bool tensor of this shape.
 
-    Raises: ShapeError for lengths that depend on values, or a p that does not broadcast; DTypeError
+    Raises: ShapeError for a length that is None, or a p that does not broadcast; DTypeError
     for a seed that is no integer; ValueError for a number that is no probability.
 
     Gradient: none, the result is bool.
@@ -201,7 +201,7 @@ def poisson(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -238,7 +238,7 @@ def binomial(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -284,7 +284,7 @@ def geometric(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -315,7 +315,7 @@ def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int6
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer.
 
     Gradient: none, nothing that has one goes in.
@@ -419,7 +419,7 @@ def choice(
 
     Raises: ValueError for more than there are (of those that are likely at all), without replace,
     or none to draw from, or another p, which a run raises for a tensor, and where lengths are open;
-    ShapeError for lengths that depend on values, or a p of another shape; DTypeError for a seed
+    ShapeError for a length that is None, or a p of another shape; DTypeError for a seed
     that is no integer.
 
     Gradient: da, added up where each slice comes from; p has none.

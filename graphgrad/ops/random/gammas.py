@@ -62,7 +62,7 @@ def loggamma(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -99,7 +99,7 @@ def gamma(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -140,7 +140,7 @@ def generalized_normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -181,7 +181,7 @@ def beta(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -219,7 +219,7 @@ def chisquare(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -256,7 +256,7 @@ def f(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -298,7 +298,7 @@ def student_t(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -339,7 +339,7 @@ def dirichlet(
 
     Returns: a tensor of shape + concentration.shape and this dtype.
 
-    Raises: ShapeError for lengths that depend on values, or a concentration without axes; DTypeError
+    Raises: ShapeError for a length that is None, or a concentration without axes; DTypeError
     for another dtype, or a seed that is no integer.
 
     Gradient: that of the concentration by implicit differentiation, once

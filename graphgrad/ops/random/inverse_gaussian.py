@@ -93,7 +93,7 @@ def wald(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that depend on values, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 

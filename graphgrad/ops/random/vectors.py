@@ -76,7 +76,7 @@ def orthogonal(
 
     Returns: a tensor of shape + (n, n) and this dtype.
 
-    Raises: ShapeError for lengths that depend on values; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer.
 
     Gradient: none, nothing that has one goes in.
@@ -110,7 +110,7 @@ def ball(
 
     Returns: a tensor of shape + (n,) and this dtype.
 
-    Raises: ValueError for n below 1; ShapeError for lengths that depend on values; DTypeError for
+    Raises: ValueError for n below 1; ShapeError for a length that is None; DTypeError for
     another dtype, or a seed that is no integer.
 
     Gradient: none, nothing that has one goes in.
