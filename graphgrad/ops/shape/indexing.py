@@ -651,10 +651,10 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
         )
     if compatible(fitted.shape, shape):
         return fitted
-    if any(not isinstance(d, int) for d in shape):
+    if None in shape:
         raise ShapeError(
-            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which is known "
-            "only when run; give updates in that shape"
+            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which depends on "
+            "values; give updates in that shape"
         )
     return broadcast_to(fitted, shape)
 
