@@ -76,13 +76,7 @@ class Feeds:
             if not compatible(t.type.shape, array.shape):
                 raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
             arrays.append(array)
-        sizes = solved(
-            (d, n, f"in {_input(t)}")
-            for t, array in zip(self.inputs, arrays, strict=True)
-            for d, n in zip(t.type.shape, array.shape, strict=True)
-        )
-        for assumption in self.assumptions:
-            assumption.check(sizes)
+        self.check_lengths([array.shape for array in arrays])
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)
@@ -92,6 +86,17 @@ class Feeds:
         if self._taken and isinstance(value, self._taken) and value.dtype == t.type.dtype:
             return value
         return as_array(t, value)
+
+    def check_lengths(self, shapes: Sequence[Sequence[Any]]) -> None:
+        """ShapeError where arguments of these shapes give a length two values, or one that is not
+        as `gg.assume` has it."""
+        sizes = solved(
+            (d, n, f"in {_input(t)}")
+            for t, shape in zip(self.inputs, shapes, strict=True)
+            for d, n in zip(t.type.shape, shape, strict=True)
+        )
+        for assumption in self.assumptions:
+            assumption.check(sizes)
 
     def check_together(self, types: list[TensorType]) -> None:
         """Whether arguments of these types fit the program; raises what is wrong."""
