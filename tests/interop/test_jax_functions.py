@@ -471,3 +471,15 @@ def test_jax_knows_open_lengths_in_single_precision(narrow):
     for a, b in zip(jax.jit(jax.grad(fn, (0, 1, 2)))(*given), slopes(*given), strict=True):
         assert a.dtype == np.float32
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-3)
+
+
+def test_jax_checks_what_is_assumed_of_lengths(wide):
+    with gg.Graph():
+        x = gg.placeholder(("N",), name="x")
+        gg.assume(x.shape[0] >= 2)
+        fn = gg.interop.to_jax(gg.compile(x, gg.zeros((x.shape[0] - 1,)), backend="numpy"))
+    assert fn(np.ones(3)).shape == (2,)
+    with pytest.raises(
+        gg.ShapeError, match=r"gg.assume\(N >= 2\), stated at .*, is not so: N is 1"
+    ):
+        fn(np.ones(1))

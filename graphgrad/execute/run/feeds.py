@@ -86,11 +86,9 @@ class Feeds:
             return value
         return as_array(t, value)
 
-    def check_together(self, types: list[TensorType]) -> None:
-        """Whether arguments of these types fit the program; raises what is wrong."""
-        shapes = tuple([t.shape for t in types])
-        if shapes in self._fitted:
-            return
+    def check_lengths(self, shapes: Sequence[Sequence[Any]]) -> None:
+        """ShapeError where arguments of these shapes give a length two values, or one that is not
+        as `gg.assume` has it."""
         sizes = solved(
             (d, n, f"in {_input(t)}")
             for t, shape in zip(self.inputs, shapes, strict=True)
@@ -98,6 +96,13 @@ class Feeds:
         )
         for assumption in self.assumptions:
             assumption.check(sizes)
+
+    def check_together(self, types: list[TensorType]) -> None:
+        """Whether arguments of these types fit the program; raises what is wrong."""
+        shapes = tuple([t.shape for t in types])
+        if shapes in self._fitted:
+            return
+        self.check_lengths(shapes)
         self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)
