@@ -113,7 +113,7 @@ class Unslice(Op):
     """y = zeros of a known shape with y[key] = x; the adjoint of Slice. Gradient: dx = dy[key]."""
 
     key: Key
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     linear = "joint"
     derivative = Derivative(relevance="moved")
     flop_free = True
@@ -186,7 +186,7 @@ class UnsliceLike(Op):
 def unslice(dy: Tensor, key: Key, like: Tensor) -> Tensor:
     """Zeros of the shape of like, with dy at the key."""
     if like.type.static:
-        return apply(Unslice(key, like.shape), dy)  # type: ignore[arg-type]
+        return apply(Unslice(key, like.shape), dy)
     return apply(UnsliceLike(key), dy, like)
 
 
