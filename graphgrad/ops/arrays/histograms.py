@@ -111,7 +111,10 @@ class BinCount(Op):
         size, row = x.shape[0], self.length + 1
         if size is None:
             return None
-        starts = expand_dims(arange(size), 1) * row
+        if isinstance(size, Length) or isinstance(row, Length):
+            starts = expand_dims(arange(size), 1) * row
+        else:
+            starts = constant(np.arange(size)[:, None] * row)
         places = where(less(x, 0), x, minimum(x, self.length) + starts)
         every = apply(BinCount(size * row), *map(flatten, (places, *weights)))
         return (reshape(every, (size, row))[:, : self.length],)

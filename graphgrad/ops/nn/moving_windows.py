@@ -5,7 +5,7 @@ Images are (N, H, W, C) or (N, C, H, W).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...base.errors import ShapeError
@@ -40,18 +40,26 @@ class Extent(NamedTuple):
 
 def at_least_0(length: Any) -> Any:
     """A length, or 0 where that would be less."""
-    return Length.max(length, 0) if isinstance(length, Length) else max(length, 0)
+    return Length.max(length, 0)
 
 
-def extent(length: Any, window: Any, stride: int, dilation: int, padding: Any) -> Extent:
+def extent(
+    length: Any,
+    window: Any,
+    stride: int,
+    dilation: int,
+    padding: Any,
+    greatest: Callable[[Any, int], Any] = Length.max,
+) -> Extent:
     """The extent of an axis. "SAME": ceil(length / stride) outputs, padded as evenly as can be."""
     reach = (window - 1) * dilation + 1
     if padding == "SAME":
         out = -(-length // stride)
-        total = at_least_0((out - 1) * stride + reach - length)
+        total = greatest((out - 1) * stride + reach - length, 0)
         return Extent(length, out, total // 2, total - total // 2)
     low, high = (0, 0) if padding == "VALID" else padding
-    return Extent(length, at_least_0((length + low + high - reach) // stride + 1), low, high)
+    out = greatest((length + low + high - reach) // stride + 1, 0)
+    return Extent(length, out, low, high)
 
 
 class Window(NamedTuple):
@@ -143,7 +151,8 @@ class Windowed(Op, abstract=True):
         """The window over an image of these lengths."""
         padding = (self.padding,) * 2 if isinstance(self.padding, str) else self.padding
         first, second = (
-            extent(lengths[i], size[i], self.strides[i], dilation[i], padding[i]) for i in (0, 1)
+            extent(lengths[i], size[i], self.strides[i], dilation[i], padding[i], max)
+            for i in (0, 1)
         )
         return Window(size, self.strides, dilation, (first, second))
 
