@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.errors import ShapeError
 from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
@@ -36,6 +37,36 @@ def sizes_of(inputs: Sequence[Tensor], types: Sequence[TensorType]) -> dict[str,
         for d, n in zip(t.type.shape, given.shape, strict=True)
         if isinstance(n, int)
     )
+
+
+def with_lengths(program: Program, shapes: Sequence[Sequence[Any]]) -> Program:
+    """The same nodes, of the same types, with the named lengths in attributes that inputs of these
+    shapes have. They may be lengths of JAX, of which `infer` knows nothing.
+
+    Raises: ShapeError where a named length would have two values, or may have.
+    """
+    axes = [
+        (d, n, f"in {t.name}")
+        for t, shape in zip(program.inputs, shapes, strict=True)
+        for d, n in zip(t.type.shape, shape, strict=True)
+    ]
+    return _with_lengths(program, solved(axes, exact=True))
+
+
+def _with_lengths(program: Program, sizes: Mapping[str, Any]) -> Program:
+    given = frozenset(program.inputs)
+    new: dict[Tensor, Tensor] = {}
+    nodes: list[Node] = []
+    for node in program.nodes:
+        made = derive(node, node.op, tuple([new.get(t, t) for t in node.inputs]))
+        if node.op.open_lengths:
+            op = node.op.with_sizes(sizes)
+            if op.bodies:
+                op = op.replace_bodies([_with_lengths(body, sizes) for body in op.bodies])
+            made.op = op
+        new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
+        nodes.append(made)
+    return Program(program.inputs, [new.get(t, t) for t in program.outputs], nodes)
 
 
 _Known = dict[Any, Any]
@@ -88,9 +119,19 @@ def _on(node: Node, reads: tuple[Tensor, ...], sizes: Mapping[str, int], known: 
             node.op.check(*[t.shape for t in reads])
         op = node.op.with_sizes(sizes) if sizes else node.op
         derived = derive(node, _of_types(op, reads, sizes, known), reads)
+        if op is not node.op:
+            _check_not_negative(derived, sizes)
         if node.op.pure:
             known[node, reads] = derived
     return derived
+
+
+def _check_not_negative(node: Node, sizes: Mapping[str, int]) -> None:
+    """ShapeError where lengths of a node would be below 0."""
+    for t in node.outputs:
+        if any(type(d) is int and d < 0 for d in t.type.shape):
+            known = " and ".join(f"{name} is {n}" for name, n in sorted(sizes.items()))
+            raise ShapeError(f"{t.name} would be {t.type!r} where {known}: no length is below 0")
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:

@@ -122,7 +122,8 @@ def _widths(x: Tensor, given: Any) -> list[Any]:
     widths = array_of(_numbered(given, []))
     if widths.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
         raise ShapeError(f"pad of {x.type!r}: a number, or a pair for each axis, got {given!r}")
-    return _each(given, (x.ndim, 2))
+    each: list[Any] = _each(given, (x.ndim, 2))
+    return each
 
 
 def _each(given: Any, shape: tuple[int, ...]) -> Any:

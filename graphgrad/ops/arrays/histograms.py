@@ -217,7 +217,8 @@ def _needed(values: Any, minlength: int) -> int:
     """How long the counts of a constant are."""
     if values.size and values.min() < 0:
         raise ValueError(f"bincount counts integers >= 0, got {int(values.min())}")
-    return builtins.max(count("minlength", minlength), int(values.max()) + 1 if values.size else 0)
+    least: int = count("minlength", minlength)
+    return builtins.max(least, int(values.max()) + 1 if values.size else 0)
 
 
 def _floats(weights: TensorLike | None) -> Tensor | None:

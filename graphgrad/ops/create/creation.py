@@ -312,6 +312,13 @@ class Arange(Op):
     def kernel(self, xp: Any) -> Any:
         return xp.arange(self.start, self.stop, self.step, dtype=self.dtype)
 
+    def to_onnx(self, to: Any) -> Any:
+        if not self.open_lengths:
+            return None
+        ends = [to.value(n, as_dtype("int64")) for n in (self.start, self.stop, self.step)]
+        (y,) = self.infer()
+        return to.cast(to.Range(*ends, shape=y.shape), self.dtype)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(0, 5, 1, as_dtype("int64")), []
@@ -432,7 +439,8 @@ def _weights(number: Any, endpoint: bool) -> Tensor:
     """From 0 to 1, so many."""
     if not isinstance(number, Length):
         return constant(np.linspace(0.0, 1.0, number, endpoint=endpoint))
-    return counting(number) / Length.max(number - int(endpoint), 1)
+    weights: Tensor = counting(number) / Length.max(number - int(endpoint), 1)
+    return weights
 
 
 def _step(first: Tensor, last: Tensor, steps: Any) -> Tensor:
@@ -468,6 +476,13 @@ class Eye(Op):
 
     def kernel(self, xp: Any) -> Any:
         return xp.eye(self.rows, self.columns, k=self.k, dtype=self.dtype)
+
+    def to_onnx(self, to: Any) -> Any:
+        if not self.open_lengths:
+            return None
+        shape = (self.rows, self.columns)
+        zeros = to.ConstantOfShape([*shape], value=np.zeros(1, self.dtype), shape=shape)
+        return to.EyeLike(zeros, k=self.k, shape=shape)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:

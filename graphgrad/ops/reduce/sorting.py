@@ -205,7 +205,8 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 
 def _spread(x: Tensor, beside: Shape, axis: int) -> Tensor:
-    if compatible(_without(x.shape, axis), beside):
+    there = _without(x.shape, axis)
+    if there == beside or (None in beside and compatible(there, beside)):
         return x
     return broadcast_to(x, (*beside[:axis], x.shape[axis], *beside[axis:]))
 

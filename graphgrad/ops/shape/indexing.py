@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ...ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from ..base import (
     NO_GRAD,
@@ -77,7 +78,7 @@ Places = tuple[tuple[int, int], ...]
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the type of x, for an adjoint to add into."""
     if x.type.static:
-        return apply(Full(x.shape, 0, x.dtype))  # type: ignore[arg-type]
+        return apply(Full(x.shape, 0, x.dtype))
     return apply(ZerosLike(), x)
 
 
@@ -557,6 +558,8 @@ def as_index(part: Any) -> Any:
         if kind_of(part.dtype) != "b":
             check_integers(part.type)
         return part
+    if isinstance(part, Length):
+        return as_tensor(part)
     if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)

@@ -457,8 +457,9 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
 
 def _cut(place: Any, total: Dim) -> Any:
     """A place to cut at as an int from the front, where that is known."""
-    fixed = isinstance(total, int) and not isinstance(place, Length)
-    return slice(place).indices(total)[1] if fixed else place
+    if isinstance(total, int) and not isinstance(place, Length):
+        return slice(place).indices(total)[1]
+    return place
 
 
 def _in_order(cuts: list[Any], total: Dim) -> bool:

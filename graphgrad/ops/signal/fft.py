@@ -263,7 +263,7 @@ class IrfftAdjoint(Fourier):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         n = x.shape[self.axis]
-        return (apply(Irfft(self.axis, self.norm, n if isinstance(n, int) else self.n), dy),)
+        return (apply(Irfft(self.axis, self.norm, self.n if n is None else n), dy),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
@@ -331,7 +331,7 @@ def _fitted(x: Tensor, n: Any, axis: int) -> Tensor:
         return x
     length = x.shape[axis]
     fixed = isinstance(length, int) and isinstance(n, int)
-    more = n - length if fixed else n  # type: ignore[operator]
+    more = n - length if fixed else n
     if not fixed or more > 0:
         x = apply(Pad(tuple([(0, more if i == axis else 0) for i in range(x.ndim)]), 0), x)
     return getitem(x, (slice(None),) * axis + (slice(n),))
