@@ -142,6 +142,8 @@ def tensor_type(shape: Shape, dtype: Any) -> TensorType:
 def _new(shape: Shape, dtype: DType) -> TensorType:
     if any(isinstance(d, str) for d in shape):
         shape = as_shape(shape)
+    if any(type(d) is int and d < 0 for d in shape):
+        raise ShapeError(f"a length is never negative, got {_show(shape)}")
     new_type = TensorType()
     new_type.shape, new_type.dtype = shape, dtype
     new_type.differentiable = is_inexact(dtype)

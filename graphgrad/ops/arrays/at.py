@@ -35,7 +35,7 @@ from ..base import (
     wants,
 )
 from ..batching import Batch, Outputs
-from ..create.creation import arange, ones_like
+from ..create.creation import counting, ones_like
 from ..elementwise.arithmetic import add, divide, multiply
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import (
@@ -516,7 +516,7 @@ def put_along_axis(
             f"do not depend on values, got {x.type!r} with {indices.type!r}"
         )
     key: list[Any] = [
-        indices if i == axis else expand_dims(arange(d), tuple(range(1, x.ndim - i)))
+        indices if i == axis else expand_dims(counting(d), tuple(range(1, x.ndim - i)))
         for i, d in enumerate(x.shape)
     ]
     return at(x)[tuple(key)].set(values)
@@ -732,4 +732,4 @@ def _window(what: str, x: Tensor, axis: int, start: Tensor, size: Any) -> Tensor
     total, start = size_over(x, (axis,), as_dtype("int64")), cast(start, "int64")
     start = where(less(start, 0), start + total, start)
     first = maximum(minimum(start, total - places), 0)
-    return first + arange(places)
+    return first + counting(places)

@@ -163,7 +163,7 @@ def _with_own_elements(x: Tensor, widths: Any, mode: str, reflect_type: str) -> 
     for axis, (a, b) in enumerate(widths):
         if (a, b) == (0, 0):
             continue
-        length, longer = x.shape[axis], Length.max(a, b) + (mode == "reflect")
+        length, longer = x.shape[axis], Length.max(a, b) + int(mode == "reflect")
         if reflect_type == "odd":
             x = _odd(x, axis, a, b, mode)
         elif isinstance(length, int) and isinstance(longer, int) and 0 < length < longer:
@@ -275,7 +275,7 @@ _STATISTICS = {
 
 def _bordered(x: Tensor, axis: int, a: Any, b: Any, mode: str) -> Tensor:
     """x with a places before and b after along the axis, made of its own elements."""
-    needed = 1 if mode == "edge" else Length.max(a, b) + (mode == "reflect")
+    needed = 1 if mode == "edge" else Length.max(a, b) + int(mode == "reflect")
     length = x.shape[axis]
     if length is None or not at_least(length, needed):
         ensured = EnsureLength(axis, needed, f"{mode!r} padding by ({a}, {b})")

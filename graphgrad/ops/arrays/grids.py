@@ -28,7 +28,7 @@ from ..base import (
     type_of,
     whole,
 )
-from ..create.creation import arange, full, linspace, ones_like, spaced, tril, triu
+from ..create.creation import counting, full, linspace, ones_like, spaced, tril, triu
 from ..elementwise.exponential import exp, log
 from ..elementwise.logic import equal, less, where
 from ..elementwise.magnitudes import abs, sign
@@ -97,7 +97,7 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
 def _lines(dims: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     """0, 1, 2, ... along each axis of a shape, with length 1 along the others."""
     axes = range(len(dims))
-    lines = [cast(arange(d), dtype) for d in dims]
+    lines = [cast(counting(d), dtype) for d in dims]
     return [expand_dims(t, tuple(a for a in axes if a != i)) for i, t in enumerate(lines)]
 
 
@@ -185,7 +185,7 @@ def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     k = whole("k", k)
     if isinstance(rows, Length) or isinstance(columns, Length):
         mask = tril(full((rows, columns), True), k)
-        return nonzero(mask, size=_below(rows, columns, k))
+        return nonzero(mask, size=Length.max(_below(rows, columns, k), 0))
     return tuple(map(constant, np.tril_indices(rows, k, columns)))
 
 
@@ -223,7 +223,8 @@ def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     k = whole("k", k)
     if isinstance(rows, Length) or isinstance(columns, Length):
         mask = triu(full((rows, columns), True), k)
-        return nonzero(mask, size=rows * columns - _below(rows, columns, k - 1))
+        above = rows * columns - _below(rows, columns, k - 1)
+        return nonzero(mask, size=Length.max(above, 0))
     return tuple(map(constant, np.triu_indices(rows, k, columns)))
 
 
@@ -297,7 +298,7 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Tensor, ...]:
     """
     (length,) = _lengths("diag_indices", n)
     axes = whole("ndim", ndim)
-    return (arange(length),) * axes if axes > 0 else ()
+    return (counting(length),) * axes if axes > 0 else ()
 
 
 def diag_indices_from(x: TensorLike) -> tuple[Tensor, ...]:
@@ -414,7 +415,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> tuple[Te
     numbers, dims = as_tensor(indices), _lengths("unravel_index", shape)
     check_integers(numbers.type)
     if any(isinstance(d, Length) for d in dims):
-        places = _looked_up(arange(count_of(dims)), cast(as_places(numbers), "int64"))
+        places = _looked_up(counting(count_of(dims)), cast(as_places(numbers), "int64"))
         pairs = zip(dims, _steps(dims, _order(order)))
         return tuple([places // Length.max(s, 1) % Length.max(d, 1) for d, s in pairs])
     table = np.indices(dims).reshape(len(dims), -1, order=_order(order))
@@ -484,7 +485,7 @@ def _integers(t: Tensor) -> Tensor:
 
 def _inside(index: Tensor, length: Any, mode: str) -> Tensor:
     if mode == "raise":
-        return _looked_up(arange(length), cast(as_places(index), "int64"))
+        return _looked_up(counting(length), cast(as_places(index), "int64"))
     return indices_in_bounds(index, as_tensor(length), mode)
 
 
@@ -517,7 +518,7 @@ def vander(x: TensorLike, N: Any = None, increasing: bool = False) -> Tensor:
         raise ShapeError(f"vander takes a vector of a length that has a name, or N, got {x.type!r}")
     (number,) = _lengths("vander", x.shape[0] if N is None else N)
     if isinstance(number, Length):
-        factors = where(equal(arange(number), 0), 1, expand_dims(x, 1))
+        factors = where(equal(counting(number), 0), 1, expand_dims(x, 1))
         made = cumprod(factors, 1)
         return made if increasing else flip(made, 1)
     powers = [ones_like(x)]
@@ -615,7 +616,7 @@ def geomspace(
     points = exp(linspace(log(abs(first)), log(abs(last)), number, endpoint=endpoint))
     points = points * sign(first)
     if isinstance(number, Length):
-        place = expand_dims(arange(number), tuple(range(1, points.ndim)))
+        place = expand_dims(counting(number), tuple(range(1, points.ndim)))
         points = where(equal(place, 0), first, points)
         if endpoint:
             points = where(equal(place, Length.max(number - 1, 1)), last, points)

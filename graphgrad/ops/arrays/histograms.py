@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from math import prod
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError
 from ...base.flags import truth_if_given
 from ...base.length import Length
@@ -47,7 +48,7 @@ from ..elementwise.logic import equal, greater_equal, less, less_equal, logical_
 from ..reduce.reductions import max, min, sum
 from ..shape.indexing import as_places, scatter_add, take
 from ..shape.joining import concat
-from ..shape.padding import Pad
+from ..shape.padding import EnsureLength, Pad
 from ..shape.places import Counted
 from ..shape.reshaping import broadcast_like, expand_dims, flatten, reshape
 from ..shape.updates import never_changes
@@ -277,7 +278,7 @@ def histogram_bin_edges(
     a = as_tensor(a)
     if isinstance(bins, str):
         raise ValueError(f"how many bins {bins!r} makes depends on values; give a number or edges")
-    if isinstance(bins, Tensor) or np.ndim(bins):
+    if _are_edges(bins):
         return _given_edges(as_tensor(bins))
     number = count("bins", bins)
     if is_negative(number - 1):
@@ -285,8 +286,16 @@ def histogram_bin_edges(
     low, high = _ends(a, range)
     dtype = inexact(result_dtype([low.dtype, high.dtype, a.dtype]))
     low, high = cast(low, dtype), cast(high, dtype)
-    inner = arange(number) * ((high - low) / number) + low
+    places = arange(number)
+    if not at_least(number, 1):
+        places = apply(EnsureLength(0, 1, "bins of a histogram"), places)
+    inner = places * ((high - low) / number) + low
     return concat([cast(inner, dtype), expand_dims(high, 0)])
+
+
+def _are_edges(bins: Any) -> bool:
+    """Whether bins are given by their edges, not by how many they are."""
+    return isinstance(bins, Tensor) or not (isinstance(bins, Length) or np.ndim(bins) == 0)
 
 
 def _ends(a: Tensor, given: tuple[TensorLike, TensorLike] | None) -> tuple[Tensor, Tensor]:
@@ -375,7 +384,7 @@ def histogram(
     truth_if_given("density", density)
     x = as_tensor(a)
     edges = histogram_bin_edges(x, bins, range)
-    even = not (isinstance(bins, Tensor) or np.ndim(bins))
+    even = not _are_edges(bins)
     place, inside = (_even_bins_of if even else _bins_of)(x, edges)
     count = _bin_count(edges)
     amounts = None if weights is None else as_tensor(weights)
@@ -421,7 +430,7 @@ def histogram2d(
 
 
 def _listed_bins(bins: Any) -> list[Any]:
-    return [bins] if isinstance(bins, Tensor) or np.ndim(_plain(bins)) == 0 else list(bins)
+    return [bins] if isinstance(bins, Tensor | Length) or np.ndim(_plain(bins)) == 0 else list(bins)
 
 
 def _plain(bins: Any) -> Any:

@@ -21,7 +21,7 @@ from ..base import (
     kind_of,
     like,
 )
-from ..create.creation import arange, ones_like, zeros, zeros_like
+from ..create.creation import counting, ones_like, zeros, zeros_like
 from ..documented import documented
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import less, not_equal, where
@@ -48,7 +48,7 @@ def checked_size(size: Any) -> Any:
 def counted_up(x: Tensor) -> Tensor:
     """0, 1, 2, ... for the elements of a vector, whose length may be unknown."""
     if x.shape[0] is not None:
-        return arange(x.shape[0])
+        return counting(x.shape[0])
     return cumsum(ones_like(x, dtype=INT64)) - 1
 
 
@@ -62,8 +62,13 @@ def first_places(flags: Tensor, size: Any) -> tuple[Tensor, Tensor]:
     before = cumsum(flags) - 1
     slot = where(flags, minimum(before, size), size)
     slots = scatter_add(zeros(size + 1, "int64"), slot, counted_up(flags))
-    there = less(arange(size), sum(flags))
-    return getitem(slots, slice(size)), there
+    there = less(counting(size), sum(flags))
+    return _first(slots, size), there
+
+
+def _first(x: Tensor, size: Any) -> Tensor:
+    """So many elements, the first ones."""
+    return broadcast_to(getitem(x, slice(size)), (size,))
 
 
 @documented(Nonzero)
@@ -337,4 +342,4 @@ def _padded_places(counts: Tensor, total: Any) -> Tensor:
     """Each place as often as counts say, cut or the last one repeated to a total length."""
     ends = minimum(cumsum(maximum(counts, 0)), total)
     marks = scatter_add(zeros(total + 1, "int64"), ends, 1)
-    return minimum(getitem(cumsum(marks), slice(total)), length_of(counts) - 1)
+    return minimum(_first(cumsum(marks), total), length_of(counts) - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from ...base.errors import ShapeError, SymbolicError
 from ...base.length import Length
@@ -365,7 +365,10 @@ def _along(what: str, x: TensorLike, axis: int | None) -> tuple[Tensor, int, int
     x, axis = (flatten(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
     length = x.shape[axis]
     if not isinstance(length, int):
-        raise ShapeError(f"{what} along axis {axis} of {x.type!r}: the length has to be known")
+        raise ShapeError(
+            f"{what} along axis {axis} of {x.type!r}: indices of NumPy are put in order while the "
+            "graph is built, so the length has to be an int; join slices of x with gg.concat"
+        )
     return x, axis, length
 
 
@@ -469,12 +472,11 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple
 def block_diag(*arrays: TensorLike) -> Tensor:
     """A matrix with these along its diagonal, and zeros elsewhere.
 
-    Parameters: *arrays: matrices with known numbers of columns; a vector or a number is one row.
-        dtypes promoted as NumPy 2 does.
+    Parameters: *arrays: matrices; a vector or a number is one row. dtypes promoted as NumPy 2 does.
 
     Returns: (the sum of the numbers of rows, that of columns); (1, 0) of nothing.
 
-    Raises: ShapeError for more than two axes, or an unknown number of columns.
+    Raises: ShapeError for more than two axes, or a number of columns that depends on values.
 
     Gradient: of each its block of dy.
 
@@ -486,12 +488,13 @@ def block_diag(*arrays: TensorLike) -> Tensor:
     """
     blocks = [atleast_2d(t) for t in promoted(*arrays)] if arrays else [constant(np.zeros((1, 0)))]
     for t in blocks:
-        if t.ndim > 2 or not isinstance(t.shape[1], int):
+        if t.ndim > 2 or t.shape[1] is None:
             raise ShapeError(
-                f"block_diag takes matrices with known numbers of columns, got {t.type!r}, built "
-                f"at {t.where}"
+                f"block_diag takes matrices, whose numbers of columns do not depend on values, got "
+                f"{t.type!r}, built at {t.where}"
             )
-    ends = np.cumsum([0, *[int(t.shape[1] or 0) for t in blocks]]).tolist()
+    widths: list[Any] = [t.shape[1] for t in blocks]
+    ends = list(accumulate(widths, initial=0))
     rows = []
     for t, (start, stop) in zip(blocks, pairwise(ends), strict=True):
         rows.append(apply(Pad(((0, 0), (start, ends[-1] - stop))), t))

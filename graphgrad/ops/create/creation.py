@@ -367,6 +367,11 @@ def _counted_out(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
     return apply(Arange(count("start", start), count("stop", stop), step, kind))
 
 
+def counting(n: Any) -> Tensor:
+    """0, 1, 2, ...: so many, which a run refuses to make less than none of."""
+    return broadcast_to(arange(n), (n,))
+
+
 def linspace(
     start: Any,
     stop: Any,
@@ -417,7 +422,7 @@ def linspace(
     steps = Length.max(number - int(endpoint), 0)
     behind = tuple(range(1, 1 + max(first.ndim, last.ndim)))
     if fixed:  # rounded as NumPy does
-        place = expand_dims(cast(arange(number), first.dtype), behind)
+        place = expand_dims(cast(counting(number), first.dtype), behind)
         points = first + place * ((last - first) / Length.max(steps, 1))
         points = where(equal(place, Length.max(steps, 1)), last, points) if endpoint else points
     else:
@@ -434,7 +439,7 @@ def _weights(number: Any, endpoint: bool) -> Tensor:
     """From 0 to 1, so many."""
     if not isinstance(number, Length):
         return constant(np.linspace(0.0, 1.0, number, endpoint=endpoint))
-    weights: Tensor = arange(number) / Length.max(number - int(endpoint), 1)
+    weights: Tensor = counting(number) / Length.max(number - int(endpoint), 1)
     return weights
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...base.errors import ShapeError
-from ...ir.types import lengths
+from ...ir.types import is_negative, lengths
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -152,6 +152,6 @@ def one_hot(indices: TensorLike, depth: Any, dtype: Any = "float64", axis: int =
     x = as_tensor(indices)
     place = normal_axis(axis, x.ndim + 1)
     length = count("depth", depth)
-    if length < 0:
+    if is_negative(length):
         raise ShapeError(f"one_hot takes a depth >= 0, got {length}")
     return apply(OneHot(length, place, as_dtype(dtype)), x)

@@ -28,7 +28,7 @@ from ..base import (
     promoted,
     rounded_once,
 )
-from ..create.creation import arange, full, zeros_like
+from ..create.creation import arange, counting, full, zeros_like
 from ..documented import documented
 from ..elementwise.bounds import clip, minimum
 from ..elementwise.logic import equal, greater, isnan, less, logical_and, logical_or, where
@@ -630,7 +630,7 @@ def _open_windows(x: Tensor, axis: int, n: Any, count: Any) -> tuple[Tensor, Ten
     """The same, where lengths are open; the longest window may have a place that none is inside."""
     if not at_least(n, 1):
         x = apply(EnsureLength(axis, 1, "an adaptive pool"), x)
-    i = arange(count)
+    i = counting(count)
     starts, ends = i * n // count, -(-(i + 1) * n // count)
     longest = Length.ceil_div(n, count) + (0 if n % count == 0 else 1)
     places = expand_dims(starts, 1) + arange(longest)

@@ -25,7 +25,7 @@ from ..base import (
     promoted,
 )
 from ..contract.products import matmul
-from ..create.creation import arange, meshgrid, ones_like
+from ..create.creation import arange, counting, meshgrid, ones_like
 from ..elementwise.arithmetic import add
 from ..elementwise.bounds import clip, maximum, minimum
 from ..elementwise.logic import greater, greater_equal, less, logical_and, where
@@ -37,7 +37,7 @@ from ..shape.folding import merged
 from ..shape.indexing import take
 from ..shape.joining import stack
 from ..shape.padding import EnsureLength
-from ..shape.reshaping import expand_dims, matrix_transpose, moveaxis, reshape
+from ..shape.reshaping import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
 from .moving_windows import format_of, rank_of, sizes_of
 from .operands import check_real, one_of, real_operands, told_length
 from .pools import adaptive_avg_pool
@@ -165,7 +165,7 @@ def _taps(mode: str, n: Any, m: Any, scale: float | None, align: bool) -> list[t
 class _Open:
     """The functions that places and weights are made of, for tensors."""
 
-    arange, floor, clip = arange, floor, clip
+    arange, floor, clip = counting, floor, clip
     maximum, minimum = maximum, minimum
 
 
@@ -255,9 +255,9 @@ def _line(n: int, align_corners: bool) -> Array:
 
 def _open_line(n: Any, align_corners: bool) -> Tensor:
     if align_corners:
-        line: Tensor = arange(1 - n, n, 2) / Length.max(n - 1, 1)
+        line: Tensor = broadcast_to(arange(1 - n, n, 2), (n,)) / Length.max(n - 1, 1)
     else:
-        line = (arange(n) * 2 + 1) / Length.max(n, 1) - 1.0
+        line = (counting(n) * 2 + 1) / Length.max(n, 1) - 1.0
     return line
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from math import prod
 
@@ -16,6 +17,7 @@ from ...ir.types import (
     compatible,
     count_of,
     elements,
+    is_negative,
     lengths,
     never_equal,
     size_of,
@@ -122,6 +124,14 @@ class Reshape(Op):
         if never_equal(total, new):
             raise ShapeError(f"{x!r} has {total} elements, {list(shape)} has {new}")
         return (tensor_type(shape, x.dtype),)
+
+    def with_sizes(self, sizes: Mapping[str, Any]) -> Op:
+        """The same for these sizes; ShapeError for a length that is negative, which -1 is not."""
+        for d in self.shape:
+            known = d.at(sizes) if isinstance(d, Length) else 0
+            if isinstance(known, int | Length) and is_negative(known):
+                raise ShapeError(f"a length is never negative, got {d} = {known}")
+        return super().with_sizes(sizes)
 
     def _divided(self, x: TensorType, total: Any, rest: Any) -> Any:
         """What is left over: the quotient, which a run checks where it is not known to be exact."""

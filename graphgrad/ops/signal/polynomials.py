@@ -56,8 +56,8 @@ def _coefficients(who: str, *polynomials: TensorLike) -> list[Tensor]:
     for t in vectors:
         if t.ndim != 1 or not isinstance(t.shape[0], int):
             raise ShapeError(
-                f"{who} takes vectors of coefficients, of known lengths, got {t.type!r}, built at "
-                f"{t.where}"
+                f"{who} takes vectors of coefficients, each a step of the graph, so of known "
+                f"lengths, got {t.type!r}, built at {t.where}; give the length as an int"
             )
     return vectors
 
