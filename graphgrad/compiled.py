@@ -498,8 +498,12 @@ class CompiledFunction(Generic[T_co]):
         for program, log in tuple(self._executable.refined):
             types = ", ".join(repr(t.type) for t in program.inputs)
             rows += [f"for ({types}), {_shown(change)}" for change in log if change.changed]
-        for plan in self.plans:
+        plans = self.plans
+        for plan in plans:
             rows += plan.explain() + self.backend.notes(plan)
+        if not plans and self.program.open_lengths:
+            names = ", ".join(sorted(self.program.open_lengths))
+            rows.append(f"planned for each set of shapes, when they tell {names}")
         rows += self._executable.run.notes()
         if self._read:
             rows.append(f"reads {', '.join(v.name for v in self._read)}")
@@ -513,7 +517,8 @@ class CompiledFunction(Generic[T_co]):
     def plans(self) -> list[Plan]:
         """How it runs: one plan, or one for each set of shapes that came; none is known of JAX."""
         plans = self._executable.run.plans
-        plan = None if plans else self.backend.plan(self.program)
+        later = plans or self.program.open_lengths
+        plan = None if later else self.backend.plan(self.program)
         return plans if plan is None else [plan]
 
     @property

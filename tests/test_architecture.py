@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import networkx as nx
 import pytest
@@ -132,38 +133,79 @@ def part(path):
     return relative.parts[0].removesuffix(".py")
 
 
+class Source(NamedTuple):
+    """What the tests here ask of a file.
+
+    imports    (what is imported, whether inside a function, whether only for types)
+    classes    the names of its classes
+    defined    the names that it defines: functions, classes, values, fields, parameters
+    functions  how many there are, and in how many of them something is named `found`
+    of_gg      what is read from `gg`: `graphgrad.nn.relu`
+    """
+
+    imports: list
+    classes: list
+    defined: set
+    functions: tuple
+    of_gg: set
+
+
 @cache
-def tree_of(path):
-    return ast.parse(path.read_text())
-
-
-def statements(nodes, hidden=False, typing=False):
-    """Every statement, with whether it is inside a function, and whether only for types."""
-    for node in nodes:
-        yield node, hidden, typing
-        inside = hidden or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        types = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-        parts = ast.iter_child_nodes(node)
-        blocks = [n for n in parts if isinstance(n, ast.stmt | ast.excepthandler | ast.match_case)]
-        yield from statements(blocks, inside, typing or types)
-
-
-@cache
-def imports(path):
-    """(what is imported, whether inside a function, whether only for types) of a file."""
-    found = []
+def source_of(path):
+    """By one walk over its tree, which is not kept: there would be a million nodes of all files."""
+    imports, classes, defined, functions, finding, of_gg = [], [], set(), 0, set(), set()
     package = ["graphgrad", *path.relative_to(ROOT).parent.parts]
-    for node, hidden, typing in statements(tree_of(path).body):
-        if isinstance(node, ast.Import):
-            names = [a.name for a in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            names = [f"{module}.{a.name}" for a in node.names]
-        else:
+    pending = [(ast.parse(path.read_text()), (), False)]
+    for node, around, typing in pending:
+        kind = type(node)
+        if kind is ast.Name:
+            if node.id == "found":
+                finding.update(around)
+            if type(node.ctx) is ast.Store:
+                defined.add(node.id)
             continue
-        found += [(name, hidden, typing) for name in names]
-    return found
+        if kind is ast.Attribute:
+            if type(node.ctx) is ast.Store:
+                defined.add(node.attr)
+            of_gg.update(read_from_gg(node))
+        elif kind is ast.arg:
+            defined.add(node.arg)
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            imports += [(name, around != (), typing) for name in names_of(node, package)]
+        elif kind is ast.ClassDef:
+            classes.append(node.name)
+            defined.add(node.name)
+        elif kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+            functions += 1
+            defined.add(node.name)
+            around = (*around, node)
+        elif kind is ast.If:
+            typing = typing or getattr(node.test, "id", "") == "TYPE_CHECKING"
+        pending += [(inner, around, typing) for inner in ast.iter_child_nodes(node)]
+    return Source(imports, classes, defined, (functions, len(finding)), of_gg)
+
+
+def names_of(node, package):
+    """What a statement imports into a module of a package."""
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    module = ".".join([*base, *([node.module] if node.module else [])])
+    return [f"{module}.{a.name}" for a in node.names]
+
+
+def read_from_gg(node):
+    """`graphgrad.nn.relu` of `gg.nn.relu`."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name) and node.id == "gg":
+        yield ".".join(["graphgrad", *reversed(names)])
+
+
+def imports(path):
+    return source_of(path).imports
 
 
 @cache
@@ -265,18 +307,11 @@ def is_public(dotted):
     return True
 
 
-def read_from_gg(path):
-    """What is read from `gg` in a file: `graphgrad.nn.relu`."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Attribute) and re.fullmatch(r"gg(\.\w+)+", ast.unparse(node)):
-            yield "graphgrad" + ast.unparse(node).removeprefix("gg")
-
-
 def test_tf1_is_written_with_public_names_alone():
     """It could be a package of its own: what it has of graphgrad, anybody has."""
     wrong = []
     for path in [path for path in files() if part(path) == "tf1"]:
-        for name in [*(name for name, *_ in imports(path)), *read_from_gg(path)]:
+        for name in [*(name for name, *_ in imports(path)), *source_of(path).of_gg]:
             top = name.split(".")[0]
             fine = is_public(name) if top == "graphgrad" else top in BESIDE
             if not fine and not name.startswith("graphgrad.tf1."):
@@ -334,9 +369,8 @@ def test_no_two_classes_have_one_name():
     for path in files():
         if part(path) == "tf1":
             continue
-        for node, *_ in statements(tree_of(path).body):
-            if isinstance(node, ast.ClassDef):
-                where.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+        for name in source_of(path).classes:
+            where.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     found = {name: paths for name, paths in where.items() if len(paths) > 1}
     assert found == {}, "a name for each: what it is of belongs into it"
 
@@ -354,19 +388,10 @@ def test_optional_packages_stay_in_the_one_module_named_after_them():
     assert wrong == []
 
 
-@cache
 def defined():
-    """Every name that graphgrad defines: modules, folders, functions, classes, values, fields."""
+    """Every name that graphgrad defines, those of modules and folders too."""
     names = {part for path in files() for part in path.relative_to(ROOT).with_suffix("").parts}
-    for path in files():
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-                names.add(node.id if isinstance(node, ast.Name) else node.attr)
-            elif isinstance(node, ast.arg):
-                names.add(node.arg)
-    return names
+    return names.union(*(source_of(path).defined for path in files()))
 
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -392,15 +417,6 @@ def test_every_function_that_the_tour_names_is_there():
 
 def test_names_say_what_things_are():
     """Not that they were found: in at most 3 % of all functions is a local named so."""
-    functions = [
-        node
-        for path in files()
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef)
-    ]
-    named = [
-        function
-        for function in functions
-        if any(isinstance(n, ast.Name) and n.id == "found" for n in ast.walk(function))
-    ]
-    assert len(named) <= 0.03 * len(functions)
+    counts = [source_of(path).functions for path in files()]
+    functions, named = map(sum, zip(*counts, strict=True))
+    assert named <= 0.03 * functions

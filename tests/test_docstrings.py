@@ -11,9 +11,11 @@ by default; rules that it registers are gone after it.
 """
 
 import ast
+import dataclasses
 import doctest
 import inspect
 import re
+import sys
 from collections import defaultdict
 from importlib.util import find_spec
 from linecache import getline
@@ -228,21 +230,74 @@ def test_sections_of_an_op_stand_apart_in_any_docstring(f):
     assert after.endswith("\n\n>>> 1\n1" if ">>>" in before else "[DLMF 4.7(ii)].")
 
 
+HOLDS = {
+    "At": "keeps the tensor for the method that comes after [key]",
+    "vmap": "the function of its example builds a loss, and reads its gradient alone",
+}
+"""Examples that build what nobody reads, and why that is right."""
+
+
+def tensors_in(o):
+    """The tensors in what a function returned."""
+    if isinstance(o, gg.Tensor):
+        return {o}
+    if isinstance(o, dict):
+        parts = o.values()
+    elif isinstance(o, list | tuple | set):
+        parts = o
+    elif dataclasses.is_dataclass(o) and hasattr(o, "__dict__"):
+        parts = vars(o).values()
+    else:
+        return set()
+    return set().union(*map(tensors_in, list(parts)))
+
+
+def run(test):
+    """What an example's run says was wrong, and the types of nodes that nobody reads.
+
+    That is those that its calls built, nobody reads and no call returned; but not those that a pass
+    derives from others, whose unread parts a later pass drops.
+    """
+    returned = set()
+
+    def note(frame, event, value):
+        if event == "return" and any(
+            f is not None and f.f_code.co_filename.startswith("<doctest")
+            for f in (frame, frame.f_back)
+        ):
+            returned.update(tensors_in(value))
+
+    gg.reset_default_graph()
+    graph, failed = gg.default_graph(), []
+    test.globs = {"gg": gg, "np": np}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    sys.setprofile(note)
+    try:
+        runner.run(test, out=failed.append, clear_globs=False)
+    finally:
+        sys.setprofile(None)
+    read = {t for n in graph.nodes for t in n.inputs} | returned | tensors_in(test.globs)
+    given = ("Placeholder", "Variable")
+    kept = [n for n in graph.nodes if n.origin is None and n.op.type not in given]
+    return "".join(failed), [n.op.type for n in kept if not read.intersection(n.outputs)]
+
+
 @pytest.mark.parametrize("module", sorted(FOUND))
-def test_examples_of_public_docstrings_run(module):
+def test_S09_examples_of_public_docstrings_run_and_build_no_node_that_nobody_reads(module):
+    """Such a node would be one more output of every region around a call, and the region's rule
+    would get a gradient of it."""
     if lacks := lacking(module):
         pytest.skip(f"no {lacks}")
     tests = [t for o in FOUND[module].values() for t in doctest.DocTestFinder().find(o)]
-    failed, registered = [], set(gg.registered_gradients())
+    registered, wrong, unread = set(gg.registered_gradients()), [], {}
     for test in tests:
-        test.globs = {"gg": gg, "np": np}
-        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
-        gg.reset_default_graph()
         with np.printoptions(precision=8, suppress=False, threshold=1000, linewidth=75):
-            runner.run(test, out=failed.append)
+            said, unread[test.name] = run(test)
+        wrong.append(said)
         for name in set(gg.registered_gradients()) - registered:
             gg.unregister_gradient(name)
-    assert "".join(failed) == ""
+    assert "".join(wrong) == ""
+    assert {n: nodes for n, nodes in unread.items() if nodes and n not in HOLDS} == {}
 
 
 def whole(x, y=1):

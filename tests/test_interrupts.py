@@ -612,15 +612,26 @@ IN_CLOSE = "ignore::pytest.PytestUnraisableExceptionWarning"
 file that was opened and is not in a `with` yet."""
 
 
+def a_few(found: list[Any]) -> list[Any]:
+    """Places at equal distances."""
+    return found[:: max(1, len(found) // 4)]
+
+
+def those_between(found: list[Any]) -> list[Any]:
+    """The places in the middle between these."""
+    step = max(1, len(found) // 4)
+    return found[step // 2 :: step]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
-    contextvars.copy_context().run(check, name, lambda found: found[:: max(1, len(found) // 4)])
+    contextvars.copy_context().run(check, name, a_few)
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_at_more_places(name):
-    contextvars.copy_context().run(check, name, lambda found: found[:: max(1, len(found) // 8)])
+    contextvars.copy_context().run(check, name, those_between)
 
 
 @pytest.mark.slow
@@ -633,9 +644,7 @@ def test_S30_nothing_is_half_done_wherever_it_is_interrupted(name):
 @pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_a_line(name):
-    contextvars.copy_context().run(
-        check, name, lambda found: found[:: max(1, len(found) // 4)], BY_LINE
-    )
+    contextvars.copy_context().run(check, name, a_few, BY_LINE)
 
 
 def test_S30_a_rule_may_ask_again_for_a_default_that_was_interrupted():
@@ -667,9 +676,7 @@ def test_S30_a_rule_may_ask_again_for_a_default_that_was_interrupted():
 @pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):
-    contextvars.copy_context().run(
-        check, name, lambda found: found[:: max(1, len(found) // 8)], BY_LINE
-    )
+    contextvars.copy_context().run(check, name, those_between, BY_LINE)
 
 
 @pytest.mark.slow

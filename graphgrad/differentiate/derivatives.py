@@ -142,7 +142,7 @@ def _empty(y: Tensor, x: Tensor) -> Tensor:
             f"the Jacobian of {y.name}, which has no elements, with respect to {x.name}: "
             f"{x.type!r} (built at {x.where}) has a shape that is not known"
         )
-    return apply(Full((*y.shape, *x.shape), 0, x.dtype))  # type: ignore[arg-type]
+    return apply(Full((*y.shape, *x.shape), 0, x.dtype))
 
 
 @overload

@@ -315,7 +315,7 @@ def _seed(y: Tensor, dy: Any, context: Context) -> Tensor:
         if dy is not None:
             return constant(dy, y.dtype)
         if y.type.static:
-            return build(Full(y.shape, 1, y.dtype), ()).outputs[0]  # type: ignore[arg-type]
+            return build(Full(y.shape, 1, y.dtype), ()).outputs[0]
         return build(OnesLike(), (y,)).outputs[0]
     finally:
         context.origin = outer

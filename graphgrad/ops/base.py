@@ -418,7 +418,7 @@ class ZeroTensor(Tensor):
         if self._made is None:
             from_type = self.type
             made = (
-                build(Full(from_type.shape, 0, from_type.dtype), ())  # type: ignore[arg-type]
+                build(Full(from_type.shape, 0, from_type.dtype), ())
                 if from_type.static
                 else build(ZerosLike(), (self._like,))
             )
@@ -437,7 +437,7 @@ def is_zero(dy: Any) -> bool:
 class Full(Op):
     """An array of one number. Gradient: none."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     value: Any
     dtype: DType
     differentiable = False

@@ -699,3 +699,28 @@ def test_bodies_of_loops_set_off_no_warnings(backend):
     f = gg.compile(x, [y, z], backend=backend)
     for run in (f, f.profile):
         run(np.full(3, 900.0))
+
+
+@pytest.mark.parametrize("steps", [1, 450])
+def test_programs_of_one_shape_have_kernels_and_errors_of_their_own(steps):
+    """Those that are short have one code."""
+    x = gg.placeholder((2,), name="x")
+
+    def refused(a):
+        raise ValueError("no")
+
+    def plan(f):
+        y = x
+        for _ in range(steps):
+            y = f(y)
+        out = gg.py_function(refused, [y], [((2,), "float64")])
+        return [gg.compile(x, t, backend="numpy") for t in (y, out)]
+
+    (first, wrong), (second, _) = plan(gg.sin), plan(gg.cos)
+    a = b = np.array([0.5, 1.0])
+    for _ in range(steps):
+        a, b = np.sin(a), np.cos(b)
+    np.testing.assert_allclose([first([0.5, 1.0]), second([0.5, 1.0])], [a, b], rtol=1e-12)
+    with pytest.raises(ValueError, match="no") as error:
+        wrong([0.5, 1.0])
+    assert "PyFunction" in "".join(error.value.__notes__)

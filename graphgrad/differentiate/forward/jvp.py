@@ -133,7 +133,7 @@ def _zeros(y: Tensor) -> Tensor:
     """Zeros like y, as a node of its own."""
     with deriving(y):
         if y.type.static:
-            return apply(Full(y.shape, 0, y.dtype))  # type: ignore[arg-type]
+            return apply(Full(y.shape, 0, y.dtype))
         return apply(ZerosLike(), y)
 
 

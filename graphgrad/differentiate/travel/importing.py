@@ -65,10 +65,13 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
         given[old] = here
     transplant = Importer(other, dict(zip(given, apart([*given.values()]), strict=True)))
     transplant.numbers = numbers_for(other)
+    _assumed_here(transplant)
     with Within(context.copy()):
         transplant.run()
         _carry_twins(transplant)
-        _carry_assumptions(transplant)
+        for stated in _assumed_here(transplant):
+            for graph in bodies_around(current().graph):
+                graph.assumptions.append(stated)
     return transplant.tensors
 
 
@@ -116,8 +119,9 @@ def _keep_apart(transplant: Transplant, node: Node, new: Node) -> None:
         transplant.sizes.update(renamed)
 
 
-def _carry_assumptions(transplant: Transplant) -> None:
-    """State here what the source states of its lengths."""
+def _assumed_here(transplant: Transplant) -> list[Assumption]:
+    """What the source states of its lengths, of those of here; ShapeError where it is not so."""
+    open_still = []
     for stated in transplant.source.assumptions:
         sides = [as_length(side) for side in (stated.left, stated.right)]
         left, right = (s.at(transplant.sizes) if isinstance(s, Length) else s for s in sides)
@@ -128,8 +132,8 @@ def _carry_assumptions(transplant: Transplant) -> None:
                 f"{left} {stated.sign} {right}"
             )
         if holds is not True:
-            for graph in bodies_around(current().graph):
-                graph.assumptions.append(Assumption(left, stated.sign, right, stated.where))
+            open_still.append(Assumption(left, stated.sign, right, stated.where))
+    return open_still
 
 
 def keep_provenance(transplant: Transplant, node: Node, new: Node) -> None:
@@ -177,6 +181,7 @@ def cut_out(
     """What `subgraph` gives, and what stands there for the tensors that came along."""
     new = Graph(graph.name, seed=graph.seed)
     new.draws = graph.draws
+    new.assumptions = list(graph.assumptions)
     new.state.commit({}, graph.state.runs)
     nodes = _with_whole_regions(graph, xs, ys)
     with new:

@@ -76,7 +76,6 @@ class Feeds:
             if not compatible(t.type.shape, array.shape):
                 raise ShapeError(f"{_input(t)} got an array of shape {array.shape}")
             arrays.append(array)
-        self.check_lengths([array.shape for array in arrays])
         if not self._static:
             self.check_together([type_of_array(a) for a in arrays])
         return tuple(arrays)
@@ -87,9 +86,11 @@ class Feeds:
             return value
         return as_array(t, value)
 
-    def check_lengths(self, shapes: Sequence[Sequence[Any]]) -> None:
-        """ShapeError where arguments of these shapes give a length two values, or one that is not
-        as `gg.assume` has it."""
+    def check_together(self, types: list[TensorType]) -> None:
+        """Whether arguments of these types fit the program; raises what is wrong."""
+        shapes = tuple([t.shape for t in types])
+        if shapes in self._fitted:
+            return
         sizes = solved(
             (d, n, f"in {_input(t)}")
             for t, shape in zip(self.inputs, shapes, strict=True)
@@ -97,12 +98,6 @@ class Feeds:
         )
         for assumption in self.assumptions:
             assumption.check(sizes)
-
-    def check_together(self, types: list[TensorType]) -> None:
-        """Whether arguments of these types fit the program; raises what is wrong."""
-        shapes = tuple([t.shape for t in types])
-        if shapes in self._fitted:
-            return
         self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)

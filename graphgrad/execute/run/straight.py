@@ -13,6 +13,7 @@ the v are globals of the function, and every arena has a function with globals o
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -26,6 +27,7 @@ from .arena import Renewed, fixed_arrays, is_renewed
 
 _FILE = "<graphgrad plan>"
 _FIRST = 2  # the line of the first step
+SHORT = 4096  # characters; the code of such a text is kept
 Note = Callable[[Exception, ArrayFunction], None]
 
 
@@ -35,8 +37,8 @@ def straight_line(plan: Plan) -> tuple[Callable[[], ArrayFunction], Note]:
     arguments = [space.name(slot) for slot in range(len(plan.program.inputs))]
     lines = [f"def run({', '.join(arguments)}):", *[space.line(step) for step in plan.steps]]
     lines.append(f" return {space.results()}")
-    module = compile("\n".join(lines), _FILE, "exec")
-    code = next(c for c in module.co_consts if isinstance(c, CodeType))
+    text = "\n".join(lines)
+    code = _known(text) if len(text) <= SHORT else _code(text)
     fixed = [space.name(slot) for slot in range(-plan.fixed, 0)]
 
     def new() -> ArrayFunction:
@@ -49,6 +51,16 @@ def straight_line(plan: Plan) -> tuple[Callable[[], ArrayFunction], Note]:
         _note(error, run, plan, space)
 
     return new, note
+
+
+def _code(text: str) -> CodeType:
+    """Of the one function in a text."""
+    module = compile(text, _FILE, "exec")
+    return next(c for c in module.co_consts if isinstance(c, CodeType))
+
+
+_known = lru_cache(maxsize=512)(_code)
+"""The same: programs of one shape have one text, whatever their kernels and types are."""
 
 
 class _Space:

@@ -85,7 +85,8 @@ class RunLength:
     def tensor(self) -> Tensor:
         """It as a 0-d int64 tensor."""
         sizes = [apply(reductions.SizeOf((i,), as_dtype("int64")), t) for t, i in self.axes]
-        return reduce(lambda a, b: a * b, sizes) * self.factor
+        product: Tensor = reduce(lambda a, b: a * b, sizes) * self.factor
+        return product
 
     def __repr__(self) -> str:
         shown = [f"length {i} of {t.name}" for t, i in self.axes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ...ir.types import Dim, broadcast, check_unmasked, compatible, elements
 from ..base import (
     NO_GRAD,
@@ -77,7 +78,7 @@ Places = tuple[tuple[int, int], ...]
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the type of x, for an adjoint to add into."""
     if x.type.static:
-        return apply(Full(x.shape, 0, x.dtype))  # type: ignore[arg-type]
+        return apply(Full(x.shape, 0, x.dtype))
     return apply(ZerosLike(), x)
 
 
@@ -493,7 +494,8 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
 
 def _full_key(x: Tensor, items: tuple[Any, ...]) -> list[Any]:
     """The parts of a key, its Ellipsis only where that stands for no axis."""
-    parts = [p if is_basic(p) else as_index(p) for p in items]
+    places = [as_tensor(p) if isinstance(p, Length) else p for p in items]
+    parts = [p if is_basic(p) else as_index(p) for p in places]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
         raise ShapeError("an index can have one Ellipsis")
@@ -649,10 +651,10 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
         )
     if compatible(fitted.shape, shape):
         return fitted
-    if any(not isinstance(d, int) for d in shape):
+    if None in shape:
         raise ShapeError(
-            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which is known "
-            "only when run; give updates in that shape"
+            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which depends on "
+            "values; give updates in that shape"
         )
     return broadcast_to(fitted, shape)
 

@@ -133,7 +133,7 @@ class Unslice(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         (x,), key = batch.inputs, (FULL, *self.key)
-        if isinstance(x.shape[0], int):
+        if x.shape[0] is not None:
             return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
         like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
         return batch.build(UnsliceLike(key), x, like)

@@ -215,11 +215,11 @@ class Irfft(Fourier):
     n: None: 2 (m - 1) of m numbers. Of y[0] and y[n / 2] only the real parts count.
     """
 
-    n: int | None
+    n: Dim
 
     def infer(self, y: TensorType) -> Types:
         m = self.length(y, "c")
-        n = self.n or computed(lambda m: 2 * (m - 1), m)
+        n = computed(lambda m: 2 * (m - 1), m) if self.n is None else self.n
         if n == 0:
             raise ShapeError(f"irfft of {y!r} along axis {self.axis} makes nothing; give n")
         if n is not None:
@@ -245,7 +245,7 @@ class IrfftAdjoint(Fourier):
     Gradient: dx = Irfft of dy.
     """
 
-    n: int | None
+    n: Dim
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
@@ -259,7 +259,7 @@ class IrfftAdjoint(Fourier):
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         n = x.shape[self.axis]
-        return (apply(Irfft(self.axis, self.norm, n if isinstance(n, int) else self.n), dy),)
+        return (apply(Irfft(self.axis, self.norm, self.n if n is None else n), dy),)
 
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
