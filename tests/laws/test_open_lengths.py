@@ -93,8 +93,8 @@ def test_an_op_on_open_lengths_is_that_on_fixed_ones(op, arrays):
     check(op, arrays, lambda n: SIZES.get(n, (n + 1,)), "numpy")
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(first_of_each(CASES))
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
 def test_an_op_on_open_lengths_is_that_on_fixed_ones_for_five_sizes(op, arrays, backend):
     check(op, arrays, lambda n: MORE, backend)

@@ -91,13 +91,7 @@ class Feeds:
         shapes = tuple([t.shape for t in types])
         if shapes in self._fitted:
             return
-        sizes = solved(
-            (d, n, f"in {_input(t)}")
-            for t, shape in zip(self.inputs, shapes, strict=True)
-            for d, n in zip(t.type.shape, shape, strict=True)
-        )
-        for assumption in self.assumptions:
-            assumption.check(sizes)
+        self.check_lengths(shapes)
         self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)

@@ -122,7 +122,8 @@ def _widths(x: Tensor, given: Any) -> list[Any]:
     widths = array_of(_numbered(given, []))
     if widths.shape not in ((), (1,), (2,), (1, 1), (1, 2), (x.ndim, 1), (x.ndim, 2)):
         raise ShapeError(f"pad of {x.type!r}: a number, or a pair for each axis, got {given!r}")
-    return _each(given, (x.ndim, 2))
+    each: list[Any] = _each(given, (x.ndim, 2))
+    return each
 
 
 def _each(given: Any, shape: tuple[int, ...]) -> Any:
@@ -184,14 +185,21 @@ def _odd(x: Tensor, axis: int, a: Any, b: Any, mode: str) -> Tensor:
     before = (FULL,) * axis
     parts = [x]
     if first != 0:
-        edge = apply(Slice((*before, (None, 1, None))), x)
+        edge = _outermost(x, axis, 0)
         parts.insert(0, 2 * edge - apply(Slice((*before, (None, first, None))), mirrored))
     if last != 0:
-        edge = apply(Slice((*before, (-1, None, None))), x)
+        edge = _outermost(x, axis, -1)
         cut = (_before_end(mirrored, axis, last), None, None)
         parts.append(2 * edge - apply(Slice((*before, cut)), mirrored))
     x = apply(Concat(axis), *parts)
     return x if (a, b) == (first, last) else _odd(x, axis, a - first, b - last, mode)
+
+
+def _outermost(x: Tensor, axis: int, place: int) -> Tensor:
+    """The first or the last element along an axis, which stays."""
+    if not isinstance(x.shape[axis], int):
+        return take(x, [place], axis)
+    return apply(Slice((*(FULL,) * axis, (place or None, place + 1 or None, None))), x)
 
 
 def _before_end(x: Tensor, axis: int, count: Any) -> Any:

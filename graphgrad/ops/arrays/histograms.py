@@ -7,7 +7,8 @@ from math import prod
 
 from ...base.errors import ShapeError
 from ...base.flags import truth_if_given
-from ...ir.types import compatible, elements
+from ...base.length import Length
+from ...ir.types import compatible, elements, is_negative
 from ..base import (
     NO_GRAD,
     ZERO,
@@ -28,6 +29,7 @@ from ..base import (
     as_tensor,
     cast,
     constant,
+    count,
     inexact,
     is_floating,
     kind_of,
@@ -36,15 +38,16 @@ from ..base import (
     promoted,
     result_dtype,
     tensor_type,
-    whole,
 )
 from ..batching import Batch, Outputs
+from ..create.creation import arange, full
 from ..documented import documented
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import equal, greater_equal, less, less_equal, logical_and, where
 from ..reduce.reductions import max, min, sum
 from ..shape.indexing import as_places, scatter_add, take
 from ..shape.joining import concat
+from ..shape.padding import Pad
 from ..shape.places import Counted
 from ..shape.reshaping import broadcast_like, expand_dims, flatten, reshape
 from ..shape.updates import never_changes
@@ -65,7 +68,7 @@ class BinCount(Op):
     they do not count.
     """
 
-    length: int
+    length: Any
     linear = (1,)
 
     def infer(self, x: TensorType, *weights: TensorType) -> Types:
@@ -92,8 +95,11 @@ class BinCount(Op):
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x = node.inputs[0]
-        if not self.length:
+        if self.length == 0:
             return NO_GRAD, ZERO
+        if isinstance(self.length, Length):  # one place more, where nothing came from
+            dy = apply(Pad(((0, 1),)), dy)
+            return NO_GRAD, take(dy, where(less(x, 0), self.length, minimum(x, self.length)), 0)
         places = minimum(maximum(x, 0), self.length - 1)
         return NO_GRAD, where(equal(x, places), take(dy, places, 0), like(0, dy))
 
@@ -103,9 +109,9 @@ class BinCount(Op):
         """
         x, *weights = batch.every()
         size, row = x.shape[0], self.length + 1
-        if not isinstance(size, int):
+        if size is None:
             return None
-        starts = constant(np.arange(size)[:, None] * row)
+        starts = expand_dims(arange(size), 1) * row
         places = where(less(x, 0), x, minimum(x, self.length) + starts)
         every = apply(BinCount(size * row), *map(flatten, (places, *weights)))
         return (reshape(every, (size, row))[:, : self.length],)
@@ -127,7 +133,7 @@ class BinCountOfAll(Counted):
     Gradient: dweights = dy[x].
     """
 
-    minlength: int
+    minlength: Any
     differentiable = True
     linear = (1,)
 
@@ -172,7 +178,7 @@ def bincount(
     weights: TensorLike | None = None,
     minlength: int = 0,
     *,
-    length: int | None = None,
+    length: Any = None,
 ) -> Tensor:
     """How often each number is in x: y[i] = how often i is, or the sum of its weights.
 
@@ -180,8 +186,8 @@ def bincount(
         x: a vector of integers, >= 0.
         weights: what each element counts, of the shape of x; None: 1.
         minlength: how long the result is at least, where there is no length.
-        length: how long it is; larger x do not count. None: one more than the largest x, known only
-            when run (not on JAX, nor under vmap), or if x is a constant.
+        length: how long it is, an int or a length; larger x do not count. None: one more than the
+            largest x, known only when run (not on JAX, nor under vmap), or if x is a constant.
 
     Returns: a vector, int64, or float64 with weights.
 
@@ -198,19 +204,20 @@ def bincount(
         raise ShapeError(f"bincount takes a vector, got {x.type!r}")
     if kind_of(x.dtype) not in "biu":
         raise DTypeError(f"bincount takes integers, got {x.type!r}")
-    if length is None and isinstance(x.node.op, Constant):
+    if length is None and isinstance(x.node.op, Constant) and not isinstance(minlength, Length):
         length = _needed(x.node.op.value, minlength)
     inputs = _countable(cast(as_places(x), INT64), _floats(weights))
     if length is None:
-        return apply(BinCountOfAll(whole("minlength", minlength)), *inputs)
-    return apply(BinCount(whole("length", length)), *inputs)
+        return apply(BinCountOfAll(count("minlength", minlength)), *inputs)
+    return apply(BinCount(count("length", length)), *inputs)
 
 
 def _needed(values: Any, minlength: int) -> int:
     """How long the counts of a constant are."""
     if values.size and values.min() < 0:
         raise ValueError(f"bincount counts integers >= 0, got {int(values.min())}")
-    return builtins.max(whole("minlength", minlength), int(values.max()) + 1 if values.size else 0)
+    least: int = count("minlength", minlength)
+    return builtins.max(least, int(values.max()) + 1 if values.size else 0)
 
 
 def _floats(weights: TensorLike | None) -> Tensor | None:
@@ -226,12 +233,12 @@ def _countable(places: Tensor, weights: Tensor | None) -> list[Tensor]:
     return [flatten(places), flatten(weights)]
 
 
-def _counts(places: Tensor, bins: int, weights: Tensor | None) -> Tensor:
+def _counts(places: Tensor, bins: Any, weights: Tensor | None) -> Tensor:
     """Sums of weights, or of ones, at places from 0 to bins; those at `bins` are left out."""
     inputs = _countable(cast(places, INT64), weights)
     if weights is None or weights.dtype == np.float64:
         return apply(BinCount(bins), *inputs)
-    zeros = constant(np.zeros(bins + 1), weights.dtype)
+    zeros = full(bins + 1, 0, weights.dtype)
     return scatter_add(zeros, inputs[0], inputs[1])[:bins]
 
 
@@ -248,7 +255,7 @@ def histogram_bin_edges(
 
     Parameters:
         a: any shape; bool, integer or floating.
-        bins: how many; or their edges, in ascending order.
+        bins: how many, an int or a length; or their edges, in ascending order.
         range: (least, largest); None: those of a, less and more by 0.5 where they are equal.
         weights: as in NumPy; it means nothing here.
 
@@ -269,13 +276,13 @@ def histogram_bin_edges(
         raise ValueError(f"how many bins {bins!r} makes depends on values; give a number or edges")
     if isinstance(bins, Tensor) or np.ndim(bins):
         return _given_edges(as_tensor(bins))
-    count = whole("bins", bins)
-    if count < 1:
-        raise ValueError(f"a histogram has at least one bin, got {count}")
+    number = count("bins", bins)
+    if is_negative(number - 1):
+        raise ValueError(f"a histogram has at least one bin, got {number}")
     low, high = _ends(a, range)
     dtype = inexact(result_dtype([low.dtype, high.dtype, a.dtype]))
     low, high = cast(low, dtype), cast(high, dtype)
-    inner = np.arange(count) * ((high - low) / count) + low
+    inner = arange(number) * ((high - low) / number) + low
     return concat([cast(inner, dtype), expand_dims(high, 0)])
 
 
@@ -296,16 +303,19 @@ def _ends(a: Tensor, given: tuple[TensorLike, TensorLike] | None) -> tuple[Tenso
 
 
 def _given_edges(edges: Tensor) -> Tensor:
-    if edges.ndim != 1 or not isinstance(edges.shape[0], int) or edges.shape[0] < 1:
-        raise ShapeError(f"edges of bins are a vector of known length, got {edges.type!r}")
+    length = edges.shape[0] if edges.ndim == 1 else None
+    if length is None or length == 0:
+        raise ShapeError(
+            f"edges of bins are a vector of a length that has a name, got {edges.type!r}"
+        )
     op = edges.node.op
     if isinstance(op, Constant) and (op.value[1:] < op.value[:-1]).any():
         raise ValueError(f"edges of bins ascend, got {op.value.tolist()}")
     return edges
 
 
-def _bin_count(edges: Tensor) -> int:
-    assert isinstance(edges.shape[0], int)
+def _bin_count(edges: Tensor) -> Any:
+    assert edges.shape[0] is not None
     return edges.shape[0] - 1
 
 

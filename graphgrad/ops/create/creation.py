@@ -434,7 +434,8 @@ def _weights(number: Any, endpoint: bool) -> Tensor:
     """From 0 to 1, so many."""
     if not isinstance(number, Length):
         return constant(np.linspace(0.0, 1.0, number, endpoint=endpoint))
-    return arange(number) / Length.max(number - int(endpoint), 1)
+    weights: Tensor = arange(number) / Length.max(number - int(endpoint), 1)
+    return weights
 
 
 def _step(first: Tensor, last: Tensor, steps: Any) -> Tensor:

@@ -142,7 +142,8 @@ class _Steps(NamedTuple):
     @property
     def steps(self) -> int:
         """The number of q."""
-        return -(-(self.axis.low + self.axis.length) // self.stride)
+        steps: int = -(-(self.axis.low + self.axis.length) // self.stride)
+        return steps
 
     @property
     def border(self) -> Extent:

@@ -15,7 +15,7 @@ from ..random import uniform
 from ..shape.joining import split
 from ..shape.reshaping import expand_dims, normal_axis
 from .activations import sigmoid
-from .operands import known_length, real_operands
+from .operands import real_operands, told_length
 
 __all__ = [
     "glu",
@@ -259,7 +259,7 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
 
     Returns: y, half as long as x along the axis.
 
-    Raises: ShapeError if x has no such axis, or its length is odd or unknown; DTypeError if x is
+    Raises: ShapeError if x has no such axis, or its length is odd; DTypeError if x is
         complex.
 
     Gradient: da = dy * sigmoid(b), db = dy * a * sigmoid(b) * (1 - sigmoid(b)).
@@ -271,7 +271,8 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """
     (x,) = real_operands("glu", x)
     at = normal_axis(axis, x.ndim)
-    if known_length("glu", x, at) % 2:
+    odd = told_length("glu", x, at) % 2
+    if isinstance(odd, int) and odd:
         raise ShapeError(f"glu takes an even length along axis {at}, got {x.type!r}")
     a, b = split(x, 2, at)
     return a * sigmoid(b)

@@ -255,8 +255,10 @@ def _line(n: int, align_corners: bool) -> Array:
 
 def _open_line(n: Any, align_corners: bool) -> Tensor:
     if align_corners:
-        return arange(1 - n, n, 2) / Length.max(n - 1, 1)
-    return (arange(n) * 2 + 1) / Length.max(n, 1) - 1.0
+        line: Tensor = arange(1 - n, n, 2) / Length.max(n - 1, 1)
+    else:
+        line = (arange(n) * 2 + 1) / Length.max(n, 1) - 1.0
+    return line
 
 
 def grid_sample(
@@ -323,7 +325,8 @@ def grid_sample(
 def _pixel(t: Tensor, n: Any, align_corners: bool) -> Tensor:
     """Coordinates from -1 to 1 as places along a length of n."""
     half = _half(n - 1 if align_corners else n, t)
-    return (t + 1.0) * half if align_corners else (t + 1.0) * half - 0.5
+    place: Tensor = (t + 1.0) * half
+    return place if align_corners else place - 0.5
 
 
 def _half(n: Any, t: Tensor) -> Any:

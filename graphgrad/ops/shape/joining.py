@@ -443,9 +443,9 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
         return build(Split(axis, parts), (x,)).outputs
     if isinstance(indices_or_sections, Length):
         raise ShapeError(
-            f"split of {x.name}: {x.type!r} into {indices_or_sections} parts: how many tensors that "
-            "makes is known only when run. Give the places of the cuts in a list, or go over the "
-            "parts with gg.scan"
+            f"split of {x.name}: {x.type!r} into {indices_or_sections} parts: how many tensors "
+            "that makes is known only when run. Give the places of the cuts in a list, or go over "
+            "the parts with gg.scan"
         )
     at = [count("a place to split at", i) for i in listed(indices_or_sections)]
     cuts = [_cut(i, total) for i in at]
@@ -457,8 +457,9 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
 
 def _cut(place: Any, total: Dim) -> Any:
     """A place to cut at as an int from the front, where that is known."""
-    fixed = isinstance(total, int) and not isinstance(place, Length)
-    return slice(place).indices(total)[1] if fixed else place
+    if isinstance(total, int) and not isinstance(place, Length):
+        return slice(place).indices(total)[1]
+    return place
 
 
 def _in_order(cuts: list[Any], total: Dim) -> bool:

@@ -336,8 +336,8 @@ class Untile(Op):
         if not self.repeats:
             return to.Identity(x)
         parts = []
-        for axis, count in enumerate(self.repeats):
-            parts += [count, to.Div(to.length(x, axis), [count])]
+        for axis, r in enumerate(self.repeats):
+            parts += [r, to.Div(to.length(x, axis), [r])]
         return to.ReduceSum(to.reshape(x, *parts), list(range(0, 2 * x.rank, 2)), keepdims=0)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from math import log2
 from typing import ClassVar
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError
-from ...ir.types import Dim, computed, elements, lengths
+from ...base.length import Length
+from ...ir.types import Dim, computed, elements, is_negative, lengths
 from ..base import (
     ZERO,
     Any,
@@ -31,18 +33,20 @@ from ..base import (
     as_tensor,
     cast,
     constant,
+    count,
     inexact,
     is_floating,
     kind_of,
     np,
     tensor_type,
-    whole,
 )
+from ..create.creation import arange
 from ..documented import documented
 from ..dtypes import check_device
 from ..elementwise.complex_parts import conj
+from ..elementwise.logic import less, where
 from ..shape.indexing import getitem
-from ..shape.padding import Pad, roll
+from ..shape.padding import EnsureLength, Pad, roll
 from ..shape.reshaping import listed, normal_axis
 
 __all__ = [
@@ -215,7 +219,7 @@ class Irfft(Fourier):
     n: None: 2 (m - 1) of m numbers. Of y[0] and y[n / 2] only the real parts count.
     """
 
-    n: Dim
+    n: Any
 
     def infer(self, y: TensorType) -> Types:
         m = self.length(y, "c")
@@ -245,7 +249,7 @@ class IrfftAdjoint(Fourier):
     Gradient: dx = Irfft of dy.
     """
 
-    n: Dim
+    n: Any
 
     def infer(self, x: TensorType) -> Types:
         n = self.length(x, "f")
@@ -321,20 +325,21 @@ def _as_real(x: TensorLike) -> Tensor:
     return cast(x, real_of(complex_of(inexact(x.dtype))))
 
 
-def _fitted(x: Tensor, n: int | None, axis: int) -> Tensor:
+def _fitted(x: Tensor, n: Any, axis: int) -> Tensor:
     """x cut, or padded with zeros, to a length of an axis."""
     if n is None or x.shape[axis] == n:
         return x
     length = x.shape[axis]
-    more = n - length if isinstance(length, int) else n
-    if more > 0:
+    fixed = isinstance(length, int) and isinstance(n, int)
+    more = n - length if fixed else n
+    if not fixed or more > 0:
         x = apply(Pad(tuple([(0, more if i == axis else 0) for i in range(x.ndim)]), 0), x)
     return getitem(x, (slice(None),) * axis + (slice(n),))
 
 
-def _length(n: Any) -> int | None:
-    length = None if n is None else whole("n", n)
-    if length is not None and length < 1:
+def _length(n: Any) -> Any:
+    length = None if n is None else count("n", n)
+    if length is not None and is_negative(length - 1):
         raise ShapeError(f"a Fourier transform is of at least one number, got n={n}")
     return length
 
@@ -355,14 +360,13 @@ def _axes(x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
 # --- transforms ----------------------------------------------------------------------------------
 
 
-def fft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def fft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The discrete Fourier transform along an axis: y[k] = sum of x[j] exp(-2 pi i j k / n).
 
     Parameters:
         x: at least one axis, any dtype; what is not complex becomes so.
-        n: how many numbers are transformed: x is cut, or padded with zeros; None: all.
+        n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
+            None: all.
         axis: the axis.
         norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
             "ortho", as the square root, in both.
@@ -384,14 +388,13 @@ def fft(
     return apply(Fft(axis, norm, False), _fitted(x, n, axis))
 
 
-def ifft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def ifft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of fft along an axis: x[j] = sum of y[k] exp(2 pi i j k / n) / n.
 
     Parameters:
         x: at least one axis, any dtype; what is not complex becomes so.
-        n: how many numbers are transformed: x is cut, or padded with zeros; None: all.
+        n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
+            None: all.
         axis: the axis.
         norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
             "ortho", as the square root, in both.
@@ -414,14 +417,13 @@ def ifft(
 
 
 @documented(Rfft)
-def rfft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def rfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The transform of real numbers along an axis, without the half that is its conjugate.
 
     Parameters:
         x: at least one axis; floating, ints and bools become float64.
-        n: how many numbers are transformed: x is cut, or padded with zeros; None: all.
+        n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
+            None: all.
         axis: the axis.
         norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
             "ortho", as the square root, in both.
@@ -442,9 +444,7 @@ def rfft(
 
 
 @documented(Irfft)
-def irfft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def irfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of rfft along an axis.
 
     Parameters:
@@ -471,9 +471,7 @@ def irfft(
     return apply(Irfft(axis, norm, n), _fitted(x, None if n is None else n // 2 + 1, axis))
 
 
-def hfft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def hfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The transform, which is real, of numbers of which the other half is the conjugate.
 
     Parameters:
@@ -497,14 +495,13 @@ def hfft(
     return irfft(conj(_as_complex(x)), n=n, axis=axis, norm=NORMS[_norm(norm)])
 
 
-def ihfft(
-    x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
-) -> Tensor:
+def ihfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of hfft along an axis.
 
     Parameters:
         x: at least one axis; floating, ints and bools become float64.
-        n: how many numbers are transformed: x is cut, or padded with zeros; None: all.
+        n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
+            None: all.
         axis: the axis.
         norm: where 1 / n stands, as of ifft.
 
@@ -810,27 +807,29 @@ def irfft2(
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
-def _as_many(x: Tensor, axis: int) -> int:
+def _as_many(x: Tensor, axis: int) -> Any:
     """What -1 means for the last axis of irfftn: as many as x has there, as for NumPy."""
     length = x.shape[axis]
-    if isinstance(length, int):
+    if length is not None:
         return length
-    raise ShapeError(f"s of irfftn of {x.type!r} has -1 for axis {axis}, whose length is unknown")
+    raise ShapeError(
+        f"s of irfftn of {x.type!r} has -1 for axis {axis}, whose length depends on values"
+    )
 
 
 # --- frequencies ---------------------------------------------------------------------------------
 
 
-def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(n: Any, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of what fft makes, in cycles per unit: [0, 1, ..., -2, -1] / (n d).
 
     Parameters:
-        n: how many numbers are transformed.
+        n: how many numbers are transformed, an int or a length.
         d: the distance from each to the next.
         dtype: floating; None: float64.
         device: "cpu", or None.
 
-    Returns: a constant (n,).
+    Returns: a vector (n,).
 
     Raises: ShapeError for an n below 1; TypeError for one that is no int; DTypeError for a dtype
     that is not floating; DeviceError for another device.
@@ -840,19 +839,19 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
     >>> gg.evaluate(gg.fft.fftfreq(4))
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
+    return _frequencies(np.fft.fftfreq, n, d, dtype, device, half=False)
 
 
-def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(n: Any, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of what rfft makes, in cycles per unit: [0, 1, ..., n // 2] / (n d).
 
     Parameters:
-        n: how many numbers are transformed.
+        n: how many numbers are transformed, an int or a length.
         d: the distance from each to the next.
         dtype: floating; None: float64.
         device: "cpu", or None.
 
-    Returns: a constant (n // 2 + 1,).
+    Returns: a vector (n // 2 + 1,).
 
     Raises: as fftfreq.
 
@@ -861,27 +860,37 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
     >>> gg.evaluate(gg.fft.rfftfreq(4))
     array([0.  , 0.25, 0.5 ])
     """
-    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
+    return _frequencies(np.fft.rfftfreq, n, d, dtype, device, half=True)
 
 
-def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any) -> Tensor:
+def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any, *, half: bool) -> Tensor:
     check_device(device)
     float_dtype = as_dtype("float64" if dtype is None else dtype)
     if not is_floating(float_dtype):
         raise DTypeError(f"frequencies are floating, got dtype {float_dtype}")
-    return constant(make(_length(whole("n", n)), d), float_dtype)
+    length = _length(count("n", n))
+    if not isinstance(length, Length):
+        return constant(make(length, d), float_dtype)
+    numbers = arange(length)
+    if not at_least(length, 1):
+        numbers = apply(EnsureLength(0, 1, "frequencies"), numbers)
+    if half:
+        numbers = numbers[: length // 2 + 1]
+    else:
+        numbers = where(less(numbers, (length + 1) // 2), numbers, numbers - length)
+    return cast(numbers * (1.0 / (length * float(d))), float_dtype)
 
 
 def fftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
     """x with the frequency 0 in the middle, as fft has it first.
 
     Parameters:
-        x: any shape and dtype, of known lengths along the axes.
+        x: any shape and dtype.
         axes: an int or several; None: all.
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has no such axes, or an unknown length along one.
+    Raises: ShapeError if x has no such axes.
 
     Gradient: dx = ifftshift(dy).
 
@@ -897,12 +906,12 @@ def ifftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
     """The inverse of fftshift, which differs from it for odd lengths.
 
     Parameters:
-        x: any shape and dtype, of known lengths along the axes.
+        x: any shape and dtype.
         axes: an int or several; None: all.
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has no such axes, or an unknown length along one.
+    Raises: ShapeError if x has no such axes.
 
     Gradient: dx = fftshift(dy).
 
@@ -914,15 +923,15 @@ def ifftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
     return _shifted(x, axes, lambda n: -(n // 2))
 
 
-def _shifted(x: TensorLike, axes: Any, by: Callable[[int], int]) -> Tensor:
+def _shifted(x: TensorLike, axes: Any, by: Callable[[Any], Any]) -> Tensor:
     x = as_tensor(x)
     normal_axes = [
         normal_axis(axis, x.ndim) for axis in (range(x.ndim) if axes is None else listed(axes))
     ]
-    shifts = []
+    shifts: list[Any] = []
     for axis in normal_axes:
         length = x.shape[axis]
-        if not isinstance(length, int):
-            raise ShapeError(f"the middle of axis {axis} of {x.type!r} is known only when run")
+        if length is None:
+            raise ShapeError(f"the middle of axis {axis} of {x.type!r} depends on values")
         shifts.append(by(length))
     return roll(x, tuple(shifts), tuple(normal_axes)) if normal_axes else x

@@ -23,7 +23,8 @@ def _window(made: Any, M: Any, of: Callable[[Tensor], Tensor]) -> Tensor:
 
 def _places(M: Any) -> Tensor:
     """So many places from -1 to 1; of one, 0."""
-    return arange(1 - M, M, 2) / Length.max(M - 1, 1)
+    places: Tensor = arange(1 - M, M, 2) / Length.max(M - 1, 1)
+    return places
 
 
 def bartlett(M: Any) -> Tensor:
