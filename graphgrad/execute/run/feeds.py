@@ -86,6 +86,17 @@ class Feeds:
             return value
         return as_array(t, value)
 
+    def check_lengths(self, shapes: Sequence[Sequence[Any]]) -> None:
+        """ShapeError where arguments of these shapes give a length two values, or one that is not
+        as `gg.assume` has it."""
+        sizes = solved(
+            (d, n, f"in {_input(t)}")
+            for t, shape in zip(self.inputs, shapes, strict=True)
+            for d, n in zip(t.type.shape, shape, strict=True)
+        )
+        for assumption in self.assumptions:
+            assumption.check(sizes)
+
     def check_together(self, types: list[TensorType]) -> None:
         """Whether arguments of these types fit the program; raises what is wrong."""
         shapes = tuple([t.shape for t in types])
