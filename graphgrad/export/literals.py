@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.length import Length
 from ..ir.types import Array, as_dtype
 from .known import is_local
 
@@ -82,6 +83,8 @@ def named(value: Any) -> str:
     name = getattr(value, "__name__", None)
     if value is as_dtype:
         return "np.dtype"
+    if value is Length.max or value is Length.min:  # of ints, where it runs
+        return str(value.__name__)
     if isinstance(name, str):
         if value is np:
             return "np"

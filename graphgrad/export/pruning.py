@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.length import Length
 from .known import FALSE_HERE, KernelNames, NotKnown, is_local
 from .syntax import own_names, unannotate, without_doc
 
@@ -143,10 +144,12 @@ class Pruner(Visitor):
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """What NumPy's arrays always answer with no."""
+        """What NumPy's arrays always answer with no; no value is a Length where the file runs."""
         self.generic_visit(node)
         try:
             called = self.known(node.func)
+            if called is isinstance and self.known(node.args[1]) is Length:
+                return ast.Constant(False)
         except NotKnown:
             return node
         return ast.Constant(False) if _hashed(called) and called in FALSE_HERE else node

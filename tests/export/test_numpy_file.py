@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.extend import Op, apply
 
 from .. import opens
 
@@ -632,3 +633,24 @@ def test_rows_of_a_loop_that_never_runs_have_their_lengths(written):
     for count in (0, 2):
         given = np.ones((3, 2)), np.ones(count)
         same(there(*given), f(*given))
+
+
+class Halved(Op):
+    """The first half of a vector, by what kernels know of lengths."""
+
+    n: object
+
+    def infer(self, x):
+        return (gg.extend.tensor_type((self.n,), x.dtype),)
+
+    def kernel(self, xp, x):
+        count = gg.Length.max(self.n, 0) if isinstance(self.n, gg.Length) else max(self.n, 0)
+        return x[: gg.Length.min(count, len(x))]
+
+
+def test_kernels_that_ask_for_lengths_get_ints(written, tmp_path):
+    x = gg.placeholder(("N",), name="x")
+    f = gg.compile(x, apply(Halved(x.shape[0] // 2), x), backend="numpy")
+    there, _ = written(f)
+    same(there(np.arange(5.0)), f(np.arange(5.0)))
+    assert "Length" not in (tmp_path / "step.py").read_text()

@@ -301,3 +301,48 @@ def test_what_is_read_as_a_statistic_too_stays_a_constant():
     ]
     model = model_of(nodes, {"x": (1, 2, 4, 4)}, {"y": (1, 2, 4, 4)}, weights)
     assert gg.onnx.load(model, trainable=True).trainable == {"w": "Conv input 1"}
+
+
+def test_arithmetic_on_lengths_is_settled_while_loading(rng):
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Slice", ["s", "zero", "one"], ["n"]),
+        node("Div", ["n", "two"], ["half"]),
+        node("Sub", ["n", "half"], ["rest"]),
+        node("Max", ["rest", "one"], ["most"]),
+        node("Slice", ["x", "half", "n", "zero"], ["later"]),
+        node("Concat", ["most", "three"], ["shape"], axis=0),
+        node("ConstantOfShape", ["shape"], ["zeros"]),
+        node("Squeeze", ["n", "zero"], ["count"]),
+        node("Range", ["start", "count", "by"], ["places"]),
+        node("Cast", ["places"], ["numbers"], to=1),
+    ]
+    weights = {name: np.array([n]) for n, name in enumerate(("zero", "one", "two", "three"))}
+    weights |= {"start": np.array(0), "by": np.array(1)}
+    names = ["later", "zeros", "numbers"]
+    model = gg.onnx.load(model_of(nodes, {"x": ["N", 2]}, names, weights))
+    assert model.outputs["zeros"].shape == ("max(N - N//2, 1)", 3)
+    assert model.outputs["numbers"].shape == ("N",)
+    for n in (0, 1, 5):
+        x = rng.normal(size=(n, 2)).astype("float32")
+        later, zeros, numbers = model(x)
+        np.testing.assert_array_equal(later, x[n // 2 :])
+        np.testing.assert_array_equal(zeros, np.zeros((max(n - n // 2, 1), 3)))
+        np.testing.assert_array_equal(numbers, np.arange(n))
+
+
+def test_a_length_that_may_be_below_0_is_no_place_to_cut_at():
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Sub", ["s", "two"], ["end"]),
+        node("Slice", ["x", "zero", "end"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ["N"]}, ["y"], {"two": np.array([2]), "zero": np.array([0])})
+    with pytest.raises(gg.FileError, match=r"cuts .* known only when run: 0, N - 2"):
+        gg.onnx.load(model)
+
+
+def test_lengths_that_nobody_named_are_never_one(rng):
+    model = model_of([node("Shape", ["x"], ["s"])], {"x": ["?", "?"]}, ["s"], {})
+    x = gg.onnx.load(model).inputs["x"]
+    assert x.shape[0] != x.shape[1]

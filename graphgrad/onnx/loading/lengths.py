@@ -1,8 +1,9 @@
 """Lengths that are known only when run, among numbers that are known while loading.
 
-What `Shape` makes of a tensor with unknown lengths is an array of objects: ints, and a `RunLength`
-for each length that is not known. Operators that move numbers, and products, work on such arrays;
-so what exporters write to reshape a batch is settled while loading.
+What `Shape` makes of a tensor with open lengths is an array of objects: ints, a `gg.Length` for
+each length that inputs tell, and a `RunLength` for each that depends on data. Operators that move
+numbers, and arithmetic, work on such arrays; so what exporters write to reshape a batch is settled
+while loading.
 """
 
 from __future__ import annotations
@@ -10,23 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import reduce
-from math import prod
 from operator import mul
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...base.errors import FileError
-from ...base.length import Length
+from ...base.length import Length, divided_exactly
 from ...ir.build import apply
-from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.types import Array, as_dtype, broadcast
-from ...ops.base import cast, constant
+from ...ops.base import LengthValue, cast, constant
 from ...ops.create.creation import ones, zeros_like
 from ...ops.reduce import reductions
 from ...ops.shape.joining import stack
-from ...ops.shape.reshaping import Reshape, broadcast_like, broadcast_to, reshape, reshape_like
+from ...ops.shape.reshaping import Reshape, broadcast_like, broadcast_to, reshape
 
 __all__ = [
     "Dimension",
@@ -40,21 +39,19 @@ __all__ = [
     "reshaped",
 ]
 
-LATELY = 300
-"""How many nodes are looked through for one of a shape that is wanted."""
-
 
 class RunLength:
-    """A number times lengths of axes, each (tensor, axis), which are known only when run."""
+    """A number, or a length, times lengths of axes, each (tensor, axis), that depend on data."""
 
-    def __init__(self, axes: tuple[tuple[Tensor, int], ...], factor: int = 1) -> None:
+    def __init__(self, axes: tuple[tuple[Tensor, int], ...], factor: Any = 1) -> None:
         self.axes = axes
         self.factor = factor
 
     def __mul__(self, other: Any) -> RunLength:
         if isinstance(other, RunLength):
             return RunLength((*self.axes, *other.axes), self.factor * other.factor)
-        return RunLength(self.axes, self.factor * int(other))
+        times = other if isinstance(other, Length) else int(other)
+        return RunLength(self.axes, self.factor * times)
 
     __rmul__ = __mul__
 
@@ -66,13 +63,13 @@ class RunLength:
                 if not same:
                     return NotImplemented
                 left.remove(same[0])
-            if self.factor % other.factor:
+            factor = divided_exactly(self.factor, other.factor)
+            if factor is None:
                 return NotImplemented
-            factor = self.factor // other.factor
             return RunLength(tuple(left), factor) if left else factor
-        if not isinstance(other, int | np.integer) or not other or self.factor % other:
-            return NotImplemented
-        return RunLength(self.axes, self.factor // int(other))
+        by = int(other) if isinstance(other, int | np.integer) else other
+        factor = divided_exactly(self.factor, by) if isinstance(by, int | Length) else None
+        return NotImplemented if factor is None else RunLength(self.axes, factor)
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same for certain. No length is below 0."""
@@ -88,20 +85,20 @@ class RunLength:
     def tensor(self) -> Tensor:
         """It as a 0-d int64 tensor."""
         sizes = [apply(reductions.SizeOf((i,), as_dtype("int64")), t) for t, i in self.axes]
-        return reduce(lambda a, b: a * b, sizes) * self.factor
+        product: Tensor = reduce(lambda a, b: a * b, sizes) * self.factor
+        return product
 
     def __repr__(self) -> str:
         shown = [f"length {i} of {t.name}" for t, i in self.axes]
         return " times ".join([*([str(self.factor)] if self.factor != 1 else []), *shown])
 
 
-Dimension: TypeAlias = int | RunLength
+Dimension: TypeAlias = int | Length | RunLength
 
 
 def _key(axis: tuple[Tensor, int]) -> tuple[Any, ...]:
     t, i = axis
-    name = t.shape[i]
-    return ("", name) if isinstance(name, Length) else ("node", str(t.node.index), t.index, i)
+    return t.node.index, t.index, i
 
 
 def _is_same(a: tuple[Tensor, int], b: tuple[Tensor, int]) -> bool:
@@ -109,8 +106,8 @@ def _is_same(a: tuple[Tensor, int], b: tuple[Tensor, int]) -> bool:
 
 
 def lengths_of(x: Tensor) -> list[Dimension]:
-    """The lengths of a tensor: ints where they are known."""
-    return [d if isinstance(d, int) else RunLength(((x, i),)) for i, d in enumerate(x.shape)]
+    """The lengths of a tensor: ints where they are known, lengths where inputs tell them."""
+    return [RunLength(((x, i),)) if d is None else d for i, d in enumerate(x.shape)]
 
 
 def of_lengths(dims: Sequence[Dimension]) -> Array:
@@ -118,7 +115,8 @@ def of_lengths(dims: Sequence[Dimension]) -> Array:
     if all(isinstance(d, int) for d in dims):
         return np.array(dims, np.int64)
     vector = np.empty(len(dims), object)
-    vector[:] = dims
+    for i, d in enumerate(dims):
+        vector[i] = d  # one by one: an open length is no array
     return vector
 
 
@@ -129,54 +127,40 @@ def has_lengths(value: Any) -> bool:
 
 def entries(value: Array) -> list[Dimension]:
     """The elements of a vector as ints and lengths."""
-    return [d if isinstance(d, RunLength) else int(d) for d in value.reshape(-1).tolist()]
+    return [d if isinstance(d, RunLength | Length) else int(d) for d in value.reshape(-1).tolist()]
 
 
 def as_numbers(value: Array) -> Tensor:
     """An array with lengths as an int64 tensor of the graph."""
-    rows = [
-        d.tensor if isinstance(d, RunLength) else constant(int(d), "int64")
-        for d in value.reshape(-1).tolist()
-    ]
-    flat = stack([cast(row, as_dtype("int64")) for row in rows])
+    flat = stack([cast(_tensor_of(d), as_dtype("int64")) for d in entries(value)])
     return flat if value.ndim == 1 else reshape(flat, value.shape)
+
+
+def _tensor_of(d: Dimension) -> Tensor:
+    if isinstance(d, RunLength):
+        return d.tensor
+    return (
+        apply(LengthValue(d, as_dtype("int64"))) if isinstance(d, Length) else constant(d, "int64")
+    )
 
 
 def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
     """x under a shape of ints, at most one of which is -1, and lengths known only when run."""
     dims = _left_over(x, dims)
+    if not any(isinstance(d, RunLength) for d in dims):
+        return reshape(x, tuple(dims))
     shape: list[Any] = []
     for d in dims:
-        at = _axis_of(x, d) if isinstance(d, RunLength) else None
-        shape.append(d if isinstance(d, int) else ("axis", at) if at is not None else d)
-    unknown = [i for i, d in enumerate(shape) if isinstance(d, RunLength)]
-    named = [i for i in unknown if _is_named(dims[i])]
-    if len(unknown) + (-1 in shape) <= 1:
-        plain = Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in shape]))
-        if not named or None not in plain.infer(x.type)[0].shape:
-            return reshape(x, plain.shape) if not unknown and _are_ints(shape) else apply(plain, x)
-    if named != unknown or -1 in shape:
-        names = ", ".join(repr(shape[i]) for i in unknown)
+        at = _axis_of(x, d) if isinstance(d, RunLength | Length) else None
+        shape.append(d if at is None else ("axis", at))
+    unknown = [d for d in shape if isinstance(d, RunLength)]
+    if len(unknown) + (-1 in shape) > 1:
+        names = ", ".join(map(repr, unknown))
         raise FileError(
             f"{x.type!r} gets a shape of which more than one length is known only when run: "
             f"{names}. Give the lengths by shapes="
         )
-    return reshape_like(x, _of_shape(dims, x))  # which keeps the names
-
-
-def _of_shape(dims: Sequence[Dimension], x: Tensor) -> Tensor:
-    """A tensor of a shape of known and named lengths: one built lately, or ones."""
-    shape = tuple([d if isinstance(d, int) else d.axes[0][0].shape[d.axes[0][1]] for d in dims])
-    context = current()
-    for node in reversed(context.graph.nodes[-LATELY:]):
-        for t in node.outputs:
-            if t.shape == shape and node.region is context.region:
-                return t
-    return _ones(dims, x)
-
-
-def _are_ints(dims: Sequence[Any]) -> bool:
-    return all(isinstance(d, int) for d in dims)
+    return apply(Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in shape])), x)
 
 
 def _left_over(x: Tensor, dims: Sequence[Dimension]) -> list[Dimension]:
@@ -190,16 +174,10 @@ def _left_over(x: Tensor, dims: Sequence[Dimension]) -> list[Dimension]:
     return shape
 
 
-def _is_named(d: Any) -> bool:
-    """Whether it is one length that has a name."""
-    if not isinstance(d, RunLength) or d.factor != 1 or len(d.axes) != 1:
-        return False
-    t, i = d.axes[0]
-    return isinstance(t.shape[i], str)
-
-
-def _axis_of(x: Tensor, d: RunLength) -> int | None:
+def _axis_of(x: Tensor, d: RunLength | Length) -> int | None:
     """The axis of x that has this length for certain."""
+    if isinstance(d, Length):
+        return x.shape.index(d) if d in x.shape else None
     if len(d.axes) != 1 or d.factor != 1:
         return None
     axes = [i for i in range(x.ndim) if _is_same((x, i), d.axes[0])]
@@ -208,12 +186,12 @@ def _axis_of(x: Tensor, d: RunLength) -> int | None:
 
 def expanded(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
     """x broadcast with a shape, of which lengths may be known only when run."""
-    if all(isinstance(d, int) for d in dims):
-        known = [int(d) for d in dims]  # type: ignore[arg-type]
-        if x.type.static:
-            return broadcast_to(x, broadcast([x.shape, tuple(known)]))
-        if prod(known) == 1 and len(known) <= x.ndim:
-            return x
+    known: Any = tuple([None if isinstance(d, RunLength) else d for d in dims])
+    shape = broadcast([x.shape, known])
+    if None not in (*known, *shape):
+        return broadcast_to(x, shape)
+    if len(known) <= x.ndim and all(d == 1 for d in known):
+        return x
     return broadcast_like(x, x * 0 + _ones(dims, x) if _widens(x, dims) else _ones(dims, x))
 
 
@@ -227,7 +205,7 @@ def _widens(x: Tensor, dims: Sequence[Dimension]) -> bool:
 
 def _ones(dims: Sequence[Dimension], x: Tensor) -> Tensor:
     """Ones of a shape."""
-    tensor = ones(tuple(d if isinstance(d, int) else 1 for d in dims), x.dtype)
+    tensor = ones(tuple(1 if isinstance(d, RunLength) else d for d in dims), x.dtype)
     for place, d in enumerate(dims):
         if isinstance(d, RunLength):
             row = _zeros_along(d, x.dtype)

@@ -261,4 +261,4 @@ def _length(dim: Any) -> Any:
     kind = dim.WhichOneof("value")
     if kind == "dim_value":
         return int(dim.dim_value) if dim.dim_value >= 0 else None
-    return dim.dim_param or None
+    return None if dim.dim_param in ("", "?") else dim.dim_param

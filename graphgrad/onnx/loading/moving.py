@@ -1,14 +1,18 @@
-"""Operators on arrays that hold lengths known only when run: those that move or multiply them."""
+"""Operators on arrays that hold lengths known only when run: those that move or compute them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
+from ...base.bounds import at_least, never_equal
+from ...base.length import Length, as_length
 from ...ir.types import Array
 from .call import OperatorCall
+from .lengths import RunLength
 
 __all__ = ["moved"]
 
@@ -78,20 +82,47 @@ def _mul(call: OperatorCall) -> Any:
     return x * y
 
 
-def _div(call: OperatorCall) -> Any:
+def _add(call: OperatorCall) -> Any:
     x, y = call.values
-    return x // y
+    return x + y
 
 
-def _extreme(call: OperatorCall) -> Any:
-    """Of lengths that are the same, that; of others only a run knows it."""
-    rows = np.broadcast_arrays(*call.values)
-    extreme = rows[0].copy()
-    for row in rows[1:]:
-        for at in np.ndindex(extreme.shape):
-            if row[at] != extreme[at]:
-                return None
-    return extreme
+def _sub(call: OperatorCall) -> Any:
+    x, y = call.values
+    return x - y
+
+
+def _div(call: OperatorCall) -> Any:
+    """Of what is never below 0, which ONNX rounds as a length."""
+    x, y = call.values
+    natural = all(_is_natural(d, 0) for d in x.flat) and all(_is_natural(d, 1) for d in y.flat)
+    return x // y if natural else None
+
+
+def _mod(call: OperatorCall) -> Any:
+    call.attribute("fmod", 0)
+    x, y = call.values
+    natural = all(_is_natural(d, 0) for d in x.flat) and all(_is_natural(d, 1) for d in y.flat)
+    return x % y if natural else None
+
+
+def _is_natural(d: Any, least: int) -> bool:
+    return isinstance(d, RunLength) or at_least(as_length(d), least)
+
+
+def _max(call: OperatorCall) -> Any:
+    return reduce(np.vectorize(partial(_extreme, Length.max), otypes=[object]), call.values)
+
+
+def _min(call: OperatorCall) -> Any:
+    return reduce(np.vectorize(partial(_extreme, Length.min), otypes=[object]), call.values)
+
+
+def _extreme(of: Callable[..., Any], a: Any, b: Any) -> Any:
+    """Of lengths that depend on data and are the same, that; of others only a run knows it."""
+    if isinstance(a, RunLength) and a == b:
+        return a
+    return of(a, b)  # TypeError for others
 
 
 def _prod(call: OperatorCall) -> Any:
@@ -102,11 +133,22 @@ def _prod(call: OperatorCall) -> Any:
     return [total] if call.attribute("keepdims", 1) else total
 
 
-def _equal(call: OperatorCall) -> Array:
-    """A length is no number that stands for something else, such as -1."""
+def _equal(call: OperatorCall) -> Array | None:
+    """Where that is certain: a length is no number that stands for something else, such as -1."""
     x, y = np.broadcast_arrays(*call.values)
-    same = [a == b for a, b in zip(x.reshape(-1), y.reshape(-1), strict=True)]
-    return np.array(same, bool).reshape(x.shape)
+    same = [_same(a, b) for a, b in zip(x.reshape(-1), y.reshape(-1), strict=True)]
+    return None if None in same else np.array(same, bool).reshape(x.shape)
+
+
+def _same(a: Any, b: Any) -> bool | None:
+    """Whether two are equal; None where only a run knows it."""
+    if a == b:
+        return True
+    if isinstance(b, RunLength):
+        a, b = b, a
+    if isinstance(a, RunLength):
+        return False if isinstance(b, int | np.integer) and b < 0 else None
+    return False if never_equal(as_length(a), as_length(b)) else None
 
 
 def _where(call: OperatorCall) -> Any:
@@ -119,7 +161,7 @@ def _array(made: Any) -> Array:
     if not isinstance(made, np.ndarray):
         listed = isinstance(made, list)
         array = np.empty((1,) if listed else (), object)
-        array[...] = made[0] if listed else made
+        array[(0,) if listed else ()] = made[0] if listed else made
     if array.dtype == object and all(isinstance(d, int) for d in array.reshape(-1).tolist()):
         array = array.astype(np.int64)
     return array
@@ -134,10 +176,13 @@ _MOVES: dict[str, Callable[[OperatorCall], Any]] = {
     "Reshape": _reshape,
     "Cast": _cast,
     "Identity": _identity,
+    "Add": _add,
+    "Sub": _sub,
     "Mul": _mul,
     "Div": _div,
-    "Max": _extreme,
-    "Min": _extreme,
+    "Mod": _mod,
+    "Max": _max,
+    "Min": _min,
     "ReduceProd": _prod,
     "Equal": _equal,
     "Where": _where,

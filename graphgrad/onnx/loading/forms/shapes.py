@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ....base.bounds import at_least
 from ....base.errors import FileError, ShapeError
+from ....base.length import Length
 from ....ir.node import Tensor
 from ....ir.types import Array, as_dtype
 from ....ops.arrays.borders import pad
@@ -17,7 +19,7 @@ from ....ops.arrays.nonzero import compress, nonzero
 from ....ops.arrays.sets import unique
 from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.create.creation import eye, ones_like, tril, triu
+from ....ops.create.creation import arange, eye, ones_like, tril, triu
 from ....ops.elementwise.logic import where
 from ....ops.reduce.cumulative import cumsum
 from ....ops.reduce.sorting import argsort, take_along_axis
@@ -152,16 +154,24 @@ def _slice(call: OperatorCall) -> Tensor:
     return getitem(x, tuple(key))
 
 
-def _cut(x: Tensor, axis: int, start: Dimension, end: Dimension, step: int) -> slice:
+def _cut(x: Tensor, axis: int, start: Any, end: Any, step: int) -> slice:
     """A slice of an axis; what begins or ends beyond it does so at its end."""
     length = lengths_of(x)[axis]
-    if isinstance(end, RunLength) and end == length and step > 0:
+    if not isinstance(end, int) and end == length and step > 0:
         end = FAR
-    if isinstance(start, RunLength) or isinstance(end, RunLength):
+    if not all(isinstance(d, int) or _from_front(d) for d in (start, end)):
         raise FileError(f"it cuts {x!r} at a length that is known only when run: {start}, {end}")
+    if isinstance(start, Length) or isinstance(end, Length):
+        far = isinstance(end, int) and abs(end) >= FAR
+        return slice(start, None if far else end, step)
     if step > 0:
         return slice(start or None, None if end >= FAR else end, step)
     return slice(None if start >= FAR else start, None if end <= -FAR else end, step)
+
+
+def _from_front(d: Dimension) -> bool:
+    """Whether a length is a place from the front, which negative numbers are not."""
+    return isinstance(d, Length) and at_least(d, 0)
 
 
 @form("ConstantOfShape", folded=False)
@@ -206,6 +216,8 @@ def _range(call: OperatorCall) -> Any:
 
 def _up_to_length(start: Dimension, end: Dimension, step: Dimension) -> Tensor:
     """0, 1, 2, ... up to a length that is known only when run."""
+    if isinstance(step, int) and not any(isinstance(d, RunLength) for d in (start, end)):
+        return arange(start, end, step)
     if start != 0 or step != 1 or not isinstance(end, RunLength):
         raise FileError(f"it counts from {start} to {end} by {step}, known only when run")
     return cumsum(expanded(constant([1], "int64"), [end]), 0) - 1
@@ -216,8 +228,9 @@ def _eye_like(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     number = call.attribute("dtype")
     dtype = x.dtype if number is None else dtype_of(number, "the result")
-    rows, columns = x.shape
-    if not isinstance(rows, int) or not isinstance(columns, int):
+    sides: Any = x.shape
+    rows, columns = sides
+    if rows is None or columns is None:
         raise ShapeError(f"EyeLike of {x!r} needs to know its lengths")
     return eye(rows, columns, k=call.attribute("k", 0), dtype=dtype)
 
