@@ -67,10 +67,13 @@ def _uses(facts: Sequence[Any]) -> Iterator[tuple[Any, int]]:
 
 
 def never_equal(a: Any, b: Any) -> bool:
-    """Whether two lengths differ for all values of the names from 0 on."""
+    """Whether two lengths differ for all values of the names from 0 on.
+
+    Of lengths of JAX and PyTorch that is not known.
+    """
     if isinstance(a, int) and isinstance(b, int):
         return a != b
-    if a == b:
+    if terms_of(a) is None or terms_of(b) is None or a == b:
         return False
     difference = _plus(_linear(a), Fraction(-1), _linear(b))
     less_one: _Linear = {(): Fraction(-1)}

@@ -7,8 +7,9 @@ remainders, maxima and minima that do not simplify count as names. Equal polynom
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import gcd
 from typing import Any, ClassVar
@@ -459,10 +460,24 @@ def _atom_at(atom: Atom, sizes: Mapping[str, Any]) -> Any:
         return sizes.get(name, _made([((atom,), 1)]))
     operands: list[Any] = [o.at(sizes) if isinstance(o, Length) else o for o in atom.operands]
     if atom.operation in EXTREMES:
-        return _extreme(atom.operation, operands)
-    if operands[1] == 0:
+        foreign = next((f for o in operands if (f := _extreme_of_others(atom.operation, o))), None)
+        return reduce(foreign, operands) if foreign else _extreme(atom.operation, operands)
+    if isinstance(operands[1], int) and operands[1] == 0:
         raise ShapeError(f"the length {atom.text} divides by 0")
     return operands[0] // operands[1] if atom.operation == "//" else operands[0] % operands[1]
+
+
+_EXTREMES_OF_OTHERS = {"jax": ("jax.core", "{}_dim"), "torch": ("torch", "sym_{}")}
+"""Where they are, by the package that a length is of."""
+
+
+def _extreme_of_others(operation: str, operand: Any) -> Any:
+    """max or min, of two, of the package that an open length is of; None for ours and ints."""
+    package = type(operand).__module__.partition(".")[0]
+    if package not in _EXTREMES_OF_OTHERS:
+        return None
+    module, name = _EXTREMES_OF_OTHERS[package]
+    return getattr(sys.modules[module], name.format(operation))
 
 
 def _opaque(operation: str, *operands: Length | int) -> Length | int:

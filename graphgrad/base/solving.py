@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .errors import ShapeError
 from .length import Inequality, Length, divided_exactly, names_in
 
-__all__ = ["Assumption", "Axis", "solved", "told_names"]
+__all__ = ["Assumption", "Axis", "last_unknown", "solved", "told_names"]
 
 REMEDY = ".\nGive arrays whose lengths agree, or another name to one that may differ"
 
@@ -58,12 +58,12 @@ def told_names(dims: Iterable[Any]) -> set[str]:
     """The names that `solved` finds the values of, once those of these lengths are known."""
     lengths = [d for d in dims if isinstance(d, Length)]
     known: set[str] = set()
-    while new := {name for d in lengths if (name := _last_unknown(d, known))}:
+    while new := {name for d in lengths if (name := last_unknown(d, known))}:
         known |= new
     return known
 
 
-def _last_unknown(d: Length, known: set[str]) -> str | None:
+def last_unknown(d: Length, known: set[str]) -> str | None:
     """The one name in a length that is not known, where it is linear in that."""
     unknown = d.names - known
     if len(unknown) != 1:
@@ -105,7 +105,9 @@ def _solution(d: Length, n: Any) -> tuple[str, Any] | None:
     if isinstance(n, Length):
         quotient = divided_exactly(n - constant, k)
         return None if quotient is None else (name, quotient)
-    return name, n if (constant, k) == (0, 1) else (n - constant) // k
+    if (constant, k) == (0, 1):
+        return name, n
+    return name, None if (n - constant) % abs(k) != 0 else (n - constant) // k
 
 
 class Assumption(NamedTuple):

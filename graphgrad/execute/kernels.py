@@ -11,11 +11,11 @@ import numpy as np
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
-from ..ir.types import Array, TensorType, tensor_type
+from ..ir.types import Array, tensor_type
 from ..lower.alias import is_strange
 from ..lower.binding import Pairs
 from ..lower.plan import Kernel
-from ..lower.specialise import specialise
+from ..lower.specialise import specialise, with_lengths
 from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
@@ -90,10 +90,20 @@ class Kernels:
         return self.of(node.op)
 
 
-def one_call_per_node(program: Program, kernels: Kernels) -> ArrayFunction:
-    """The simplest way to run a program: a loop over its nodes, each value dropped in time."""
+def one_call_per_node(
+    program: Program, kernels: Kernels, refine: Callable[[Program], Program] = lambda p: p
+) -> ArrayFunction:
+    """The simplest way to run a program: a loop over its nodes, each value dropped in time.
+
+    refine: what optimises a program whose ops had open lengths, where these have become known.
+    """
     if program.open_lengths:
-        return _for_sizes(program, kernels)
+        return _for_sizes(program, kernels, refine)
+    return _straight(program, kernels)
+
+
+def _straight(program: Program, kernels: Kernels) -> ArrayFunction:
+    """The loop over the nodes."""
     program = widen(program, kernels.native)
     run = _loop(program, [_held_to_its_word(node, kernels) for node in program.nodes])
     if kernels.xp is not np:  # what is being traced owns nothing
@@ -106,15 +116,24 @@ def one_call_per_node(program: Program, kernels: Kernels) -> ArrayFunction:
     return owned
 
 
-def _for_sizes(program: Program, kernels: Kernels) -> ArrayFunction:
-    """What runs a program whose ops have open lengths, once for each set of shapes."""
+def _for_sizes(
+    program: Program, kernels: Kernels, refine: Callable[[Program], Program]
+) -> ArrayFunction:
+    """What runs a program whose ops have open lengths, once for each set of shapes.
+
+    JAX may give arrays of less bits than were promised, and of shapes with lengths of its own.
+    """
+    dtypes = [t.dtype for t in program.inputs]
 
     @lru_cache(SIZES)
-    def sized(*types: TensorType) -> ArrayFunction:
-        return one_call_per_node(specialise(program, types), kernels)
+    def sized(*shapes: Any) -> ArrayFunction:
+        types = [tensor_type(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        if all(t.static for t in types):
+            return _straight(refine(specialise(program, types)), kernels)
+        return _straight(with_lengths(program, shapes), kernels)
 
     def run(*arrays: Array) -> tuple[Array, ...]:
-        return sized(*[tensor_type(a.shape, a.dtype) for a in arrays])(*arrays)
+        return sized(*[a.shape for a in arrays])(*arrays)
 
     return run
 

@@ -132,6 +132,7 @@ class KernelNames(NamedTuple):
         names = {name: self.value(name) for name in sorted(free_names(node))}
         for call in _calls(node):
             self._check(call)
+        names = {name: _uncached(value) for name, value in names.items()}
         code = compile(ast.fix_missing_locations(ast.Expression(node)), "<kernel>", "eval")
         try:
             return eval(code, {"__builtins__": builtins.__dict__, **names})
@@ -156,6 +157,13 @@ class KernelNames(NamedTuple):
             return self.value(name) is np
         except NotKnown:
             return False
+
+
+def _uncached(value: Any) -> Any:
+    """A function that has a cache as it was written: what is known when it runs has no hash."""
+    if is_local(value) or not hasattr(value, "cache_info"):
+        return value
+    return unwrapped(value) if is_own_function(unwrapped(value)) else value
 
 
 def _in_a_world_of_numpy(value: Any) -> Any:

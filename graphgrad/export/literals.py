@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.length import Length
 from ..ir.types import Array, as_dtype
 from .known import is_local
 
@@ -35,8 +34,6 @@ def literal(value: Any) -> str:
     """An expression for a plain value; NotLiteral."""
     if is_local(value):
         return str(value.name)
-    if isinstance(value, Length):
-        return repr(str(value))
     if value is None or value is Ellipsis or isinstance(value, bool | str):
         return "..." if value is Ellipsis else repr(value)
     if isinstance(value, np.generic):

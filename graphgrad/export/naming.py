@@ -11,9 +11,8 @@ import numpy as np
 from ..base.errors import ExportError
 from ..base.position import show, source_line
 from ..ir.node import Node, RuleCall
-from ..ir.types import TensorType
 from .layout import WIDTH
-from .literals import dtype_name, literal
+from .literals import literal
 from .syntax import Refused
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "comment_of",
     "identifier",
     "key_text",
-    "row_type",
     "snake",
     "sorted_keys",
     "tuple_text",
@@ -34,7 +32,15 @@ OWN_NAMES = frozenset(
         *("np", "math", "functools", "itertools", "operator", "zlib", "typing", "pathlib"),
         *("collections", "ARRAYS", "STATE", "state", "new_state", "lengths", "run", "_", "_file"),
         *("hashlib", "_beside", "_digest"),
-        *("_given", "_per_example", "_scan", "_stacked", "_while_loop"),
+        *(
+            "_given",
+            "_same_length",
+            "_solved_length",
+            "_per_example",
+            "_scan",
+            "_stacked",
+            "_while_loop",
+        ),
     )
 )
 """What a file may call something by itself."""
@@ -80,12 +86,6 @@ def identifier(name: str) -> str:
 def snake(type_: str) -> str:
     """`reduce_sum` for ReduceSum."""
     return identifier(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type_).lower())
-
-
-def row_type(promise: TensorType) -> str:
-    """The dtype and shape of a row; lengths that are not known are 0."""
-    shape = tuple(d if isinstance(d, int) else 0 for d in promise.shape)
-    return f"({dtype_name(promise.dtype)}, {literal(shape)})"
 
 
 def tuple_text(items: Sequence[str]) -> str:

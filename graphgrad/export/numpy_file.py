@@ -7,7 +7,7 @@ import builtins
 import hashlib
 import keyword
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from ..base.errors import ExportError, counted
 from ..base.kinds import is_bfloat16
-from ..base.length import Length
 from ..compiled import CompiledFunction
 from ..files.atomic import write_atomically
 from ..files.weights import write_npz
@@ -43,13 +42,13 @@ from .naming import (
     comment_of,
     identifier,
     key_text,
-    row_type,
     snake,
     sorted_keys,
     tuple_text,
 )
+from .open_lengths import FileLengths, names_read
 from .specialise import Helpers, Specialised, specialised
-from .syntax import Refused, has_own_names, parsed, substituted
+from .syntax import Clash, Refused, has_own_names, parsed, substituted
 
 __all__ = ["export_numpy"]
 
@@ -104,8 +103,7 @@ def export_numpy(
     name = path.stem if name is None else name
     if path.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"a file that Python imports ends in .py; {path.name!r}, name={name!r}")
-    file = NumpyFile(f, name)
-    text = file.text()
+    file, text = _written(f, name)
     if file.arrays:
         beside = path.with_suffix(BESIDE)
         write_atomically(beside, lambda out: write_npz(out, file.arrays))
@@ -113,6 +111,17 @@ def export_numpy(
             digest = hashlib.file_digest(written, "sha256").hexdigest()
         text = text.replace(f'!= "{UNKNOWN}"', f'!= "{digest}"', 1)
     write_atomically(path, lambda out: write_bytes(out, text))
+
+
+def _written(f: CompiledFunction, name: str) -> tuple[NumpyFile, str]:
+    """The file and its text, with names of lengths that mean nothing else in any kernel."""
+    taken: set[str] = set()
+    while True:
+        file = NumpyFile(f, name, taken)
+        try:
+            return file, file.text()
+        except Clash as clash:
+            taken |= clash.names
 
 
 def write_bytes(out: IO[bytes], text: str) -> None:
@@ -140,21 +149,27 @@ class NumpyFile:
 
     arrays  name -> array, for the .npz
     refused  what cannot be written: lines of the error
+    lengths  the open ones
+    needs    function of a kernel -> the lengths that it is given
     """
 
-    def __init__(self, f: CompiledFunction, name: str) -> None:
+    def __init__(self, f: CompiledFunction, name: str, taken: Iterable[str] = ()) -> None:
         self.f = f
         self.name = name
         self.arrays: dict[str, Array] = {}
         self.refused: dict[str, None] = {}
-        self._names = {*dir(builtins), *keyword.kwlist, *OWN_NAMES, name}
-        self.given = frozenset(f.inputs)
         self._numbers: dict[str, int] = {}
+        self._names = {*dir(builtins), *keyword.kwlist, *OWN_NAMES, name}
+        self._inputs = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
+        self._names.update(taken)
+        self.lengths = FileLengths(f.program.inputs, self.fresh)
+        self.given = frozenset(f.inputs)
         self._constants: list[str] = []
         self._kept: dict[Any, str] = {}
         self._bodies: list[str] = []
         self._made: dict[Any, Specialised | str] = {}
-        self._helpers = Helpers(self.fresh, self.keep, self.constant)
+        self.needs: dict[str, list[str]] = {}
+        self._helpers = Helpers(self.fresh, self.keep, self.constant, self.lengths.words)
 
     def text(self) -> str:
         """All of the file; ExportError."""
@@ -245,22 +260,24 @@ class NumpyFile:
 
     def _main(self) -> str:
         f, program = self.f, _widened(self.f.program)
-        named = {t: self.fresh(identifier(t.node.name)) for t in f.inputs}
+        named = dict(self._inputs)
         params = list(named.values())
         lines = ["    lengths = {}"] if f.inputs or f._access.read else []
         for t in program.inputs:
             self._check(t)
         for t, name in named.items():
-            lines.append(f"    {name} = {self._given(t.node.name, name, t.type)}")
+            lines.append(f"    {name} = {self._given(t.node.name, name, t)}")
         for v, t in zip(f._access.read, program.inputs[len(f.inputs) :], strict=True):
             name = named[t] = self.fresh(identifier(v.name))
-            lines.append(f"    {name} = {self._given(v.name, f'state[{literal(v.name)}]', t.type)}")
+            lines.append(f"    {name} = {self._given(v.name, f'state[{literal(v.name)}]', t)}")
         if f._access.counted:
             lines.append(f"    run = state[{literal(RUNS)}]")
         if self._variables() or f._access.counted:
             params.append("state" if f._access.changes else "state=STATE")
         body = FunctionText(self, program, named)
-        lines += body.lines()
+        listing = body.lines()
+        lines += self._lengths_text(listing, {t: (t.node.name, named[t]) for t in program.inputs})
+        lines += listing
         results = body.owned(program.outputs)
         count = len(program.outputs) - len(f._access.written)
         expression = self._tree(f.outputs, iter(results[:count]))
@@ -276,15 +293,29 @@ class NumpyFile:
     def _check(self, t: Tensor) -> None:
         try:
             check_dtype(t.dtype)
-            if any(isinstance(d, Length) and d.name is None for d in t.shape):
-                raise Refused(f"its shape has arithmetic on lengths, {t.type!r}")
         except Refused as error:
             self.refuse(t.node, error)
 
-    def _given(self, label: str, value: str, promise: TensorType) -> str:
+    def _given(self, label: str, value: str, t: Tensor) -> str:
         given = self._helpers.verbatim(runtime.given)
-        shape = literal(promise.shape)
-        return f"{given}({literal(label)}, {value}, {dtype_name(promise.dtype)}, {shape}, lengths)"
+        shape = self.lengths.promised(t)
+        return f"{given}({literal(label)}, {value}, {dtype_name(t.dtype)}, {shape}, lengths)"
+
+    def _lengths_text(
+        self, listing: Sequence[str], labels: Mapping[Tensor, tuple[str, str]]
+    ) -> list[str]:
+        """What open lengths are, of those that are read; checks of what is known of them."""
+        stated = self.f._request.feeds.assumptions
+        checks = list(self.lengths.assumed(stated))
+        read = names_read("\n".join(["if True:", "    pass", *listing])) | names_read(
+            "\n".join(checks)
+        )
+        steps = self.lengths.lines(read, labels, lambda n: self._helpers.verbatim(vars(runtime)[n]))
+        return [f"    {line}" for line in (*steps, *checks)]
+
+    def row_type(self, promise: TensorType) -> str:
+        """The dtype and shape of a row; lengths that are not known are 0."""
+        return f"({dtype_name(promise.dtype)}, {self.lengths.shape_text(promise.shape)})"
 
     def _tree(self, tree: Any, results: Any) -> str:
         """The structure of the outputs."""
@@ -313,28 +344,32 @@ class NumpyFile:
     # --- nodes ----------------------------------------------------------------------------------
 
     def function(self, base: str, program: Program) -> str:
-        """The name of a function that runs a body."""
+        """A function that runs a body, and is given what that takes."""
+        name, first = self.function_of(base, program)
+        if not first:
+            return name
+        self._helpers.modules.add("functools")
+        return f"functools.partial({', '.join([name, *first])})"
+
+    def function_of(self, base: str, program: Program) -> tuple[str, list[str]]:
+        """The name of a function that runs a body, and what it is given first."""
         program = _widened(program)
         name = self.fresh(f"_{base}")
         named = {t: self.fresh(identifier(t.node.name)) for t in program.inputs}
         block = FunctionText(self, program, named)
         lines = block.lines()
-        params = [*(["run"] if draws_keys(program) else []), *named.values()]
         results = "".join(f"{block.values[t]}, " for t in program.outputs)
-        text = [f"def {name}({', '.join(params)}):", *lines, f"    return ({results.rstrip()})"]
-        self._bodies.append("\n".join(text))
-        if not draws_keys(program):
-            return name
-        self._helpers.modules.add("functools")
-        return f"functools.partial({name}, run)"
+        rows = [*lines, f"    return ({results.rstrip()})"]
+        read = names_read("\n".join(["def f():", *rows])) & self.lengths.words
+        first = [*(["run"] if draws_keys(program) else []), *sorted(read)]
+        params = ", ".join([*first, *named.values()])
+        self._bodies.append("\n".join([f"def {name}({params}):", *rows]))
+        return name, first
 
     def kernel(self, node: Node) -> Specialised | str:
         """What a node's kernel is: an expression, or the name of a function; Refused."""
         if isinstance(node.op, PyFunction):
             raise Refused("it calls a Python function")
-        if node.op.open_lengths:
-            names = ", ".join(sorted(node.op.open_lengths))
-            raise Refused(f"it needs the length {names}, which is known when it runs")
         types = tuple(t.type for t in node.inputs)
         key = (node.op, types)
         cached = self._made.get(key)
@@ -343,14 +378,17 @@ class NumpyFile:
         return cached
 
     def _specialised(self, op: Op, types: Types) -> Specialised | str:
-        made = specialised(kernel_of(op), arguments(op, types), self._helpers)
+        known = self.lengths.known_when_run(op)
+        made = specialised(kernel_of(op), arguments(known, types), self._helpers)
         expression = made.expression
         if expression is not None and not has_own_names(expression):
             return made
         doc = docstring((type(op).__doc__ or "").split("\n\n")[0])
         if made.runs:
             made.params.insert(0, "run")
-        return self._helpers.define("_" + snake(op.type), made, doc)
+        name = self._helpers.define("_" + snake(op.type), made, doc)
+        self.needs[name] = [f"{length}={length}" for length in made.lengths]
+        return name
 
     def refuse(self, node: Node, error: Refused) -> None:
         self.refused[f"{node.name} = {node.op!r}, built at {node.where}: {error}"] = None
@@ -437,7 +475,7 @@ class FunctionText:
         made = self.file.kernel(node)
         if isinstance(made, str):
             runs = ["run"] if node.type == "RandomKey" else []
-            args = [*runs, *map(self._array, node.inputs)]
+            args = [*runs, *map(self._array, node.inputs), *self.file.needs[made]]
             return self._set(node, f"{made}({', '.join(args)})")
         expression = made.expression
         assert expression is not None
@@ -483,8 +521,8 @@ class FunctionText:
         base = base_name(node)
         calls = []
         for program, reads, which in zip(op.programs, op.reads, op.body_names, strict=True):
-            body = self.file.function(f"{base}_{which}", program)
-            calls.append(f"{body}({', '.join(rest[i] for i in reads)})")
+            body, first = self.file.function_of(f"{base}_{which}", program)
+            calls.append(f"{body}({', '.join([*first, *(rest[i] for i in reads)])})")
         names = "".join(f"{n}, " for n in self._named(node)).rstrip()
         return [
             f"if {pred}:",
@@ -496,10 +534,10 @@ class FunctionText:
     def _scan(self, node: Node, op: Scan) -> list[str]:
         (body,) = op.programs
         carries, stacks, constants = op.parts([self.values[t] for t in node.inputs])
-        made = [row_type(t.type) for t in body.outputs[op.carries :]]
-        taken = [row_type(body.inputs[i].type) for i in op.history]
+        made = [self.file.row_type(t.type) for t in body.outputs[op.carries :]]
+        taken = [self.file.row_type(body.inputs[i].type) for i in op.history]
         loop = [
-            literal(op.length),
+            self.file.lengths.text(op.length),
             literal(op.reverse),
             literal(op.history),
             tuple_text(made),
@@ -514,7 +552,7 @@ class FunctionText:
             self.file.function(f"{base_name(node)}_{which}", program)
             for which, program in zip(op.body_names, op.programs, strict=True)
         ]
-        taken = [row_type(op.programs[1].inputs[i].type) for i in op.history]
+        taken = [self.file.row_type(op.programs[1].inputs[i].type) for i in op.history]
         loop = [literal(op.max_trips), literal(op.history), tuple_text(taken), literal(op.at)]
         carries, constants = values[: op.carries], values[op.carries :]
         return self._loop(node, runtime.while_loop, names, carries, None, constants, loop)
@@ -523,7 +561,7 @@ class FunctionText:
         types = [t.type for t in node.inputs]
         one = [of_one(t) if b else t for t, b in zip(types, op.batched, strict=True)]
         body = self.file.function(f"{base_name(node)}_body", alone(op.op, one, node))
-        rows = [row_type(of_one(t.type)) for t in node.outputs]
+        rows = [self.file.row_type(of_one(t.type)) for t in node.outputs]
         name = self.file._helpers.verbatim(runtime.per_example)
         values = tuple_text([self.values[t] for t in node.inputs])
         names = "".join(f"{n}, " for n in self._named(node)).rstrip()

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["given", "per_example", "scan", "while_loop"]
+__all__ = ["given", "per_example", "same_length", "scan", "solved_length", "while_loop"]
 
 
 def given(name: str, value: Any, dtype: Any, shape: Any, lengths: Any) -> Any:
     """The value as an array of this dtype; an error where its dtype or shape does not fit.
 
-    lengths: what named lengths were found to be.
+    lengths: what named lengths were found to be, and where.
     """
     array = np.asarray(value)
     number = type(value) is int and np.dtype(dtype).kind == "u"
@@ -21,14 +21,39 @@ def given(name: str, value: Any, dtype: Any, shape: Any, lengths: Any) -> Any:
     fits = array.ndim == len(shape)
     for known, length in zip(shape, array.shape) if fits else ():
         if isinstance(known, str):
-            known = lengths.setdefault(known, length)
-        fits = fits and known in (None, length)
+            same_length(name, length, known, lengths.setdefault(known, (length, name))[0], lengths)
+        else:
+            fits = fits and known in (None, length)
     if not fits:
-        raise ValueError(f"{name} takes shape {shape} where {lengths}, got {array.shape}")
+        raise ValueError(f"{name} takes shape {shape}, got {array.shape}")
     new = array.astype(dtype, copy=False)
     if new.dtype.kind in "iu" and not np.array_equal(new, array):
         raise TypeError(f"{name} cannot hold the values it was given")
     return new
+
+
+def same_length(name: str, length: Any, said: str, value: Any, lengths: Any) -> None:
+    """An error where an axis of an input is not as long as the lengths of others say."""
+    if length != value and said in lengths:
+        raise ValueError(
+            f"length {said!r} is {value} in {lengths[said][1]}, and {length} in {name}"
+        )
+    if length != value:
+        known = " and ".join(f"{n!r} is {lengths[n][0]} in {lengths[n][1]}" for n in lengths)
+        raise ValueError(f"length {said!r} is {length} in {name}, and {value} where {known}")
+
+
+def solved_length(name: str, length: Any, said: str, unknown: str, of: Any, lengths: Any) -> Any:
+    """The one length for which of(it), which is linear, is as long as an axis of an input."""
+    least = of(0)
+    slope = of(1) - least
+    value, rest = divmod(length - least, slope) if slope else (0, 1)
+    if rest or value < 0:
+        raise ValueError(
+            f"length {said!r} is {length} in {name}: no length {unknown!r} makes it so"
+        )
+    lengths[unknown] = value, name
+    return value
 
 
 def scan(body: Any, carries: Any, stacks: Any, constants: Any, loop: Any) -> Any:

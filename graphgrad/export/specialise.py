@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -24,10 +24,12 @@ from .known import KernelNames, Local, NotKnown, is_local, is_own_function, refu
 from .literals import MODULES, NotLiteral, dtype_name, literal, named, place
 from .pruning import Pruner, Visitor
 from .syntax import (
+    Clash,
     Refused,
     all_parameters,
     first_paragraph,
     has_own_names,
+    names_set,
     once,
     parameters,
     parsed,
@@ -81,17 +83,29 @@ class Specialised:
     params  the names of its other parameters, stars included
     body    its statements
     runs    whether it reads the number of the run
+    lengths  the names of open lengths that it reads, which it is given by keyword
     """
 
-    def __init__(self, params: list[str], body: list[ast.stmt], runs: bool) -> None:
+    def __init__(
+        self, params: list[str], body: list[ast.stmt], runs: bool, lengths: Sequence[str] = ()
+    ) -> None:
         self.params = params
         self.body = body
         self.runs = runs
+        self.lengths = lengths
 
     def with_defaults(self, texts: Mapping[str, str]) -> Specialised:
         """The same, where these parameters may be left out."""
         params = [f"{p}={texts[p]}" if p in texts else p for p in self.params]
-        return Specialised(params, self.body, self.runs)
+        return Specialised(params, self.body, self.runs, self.lengths)
+
+    @property
+    def all_params(self) -> list[str]:
+        """The parameters with the lengths, which come last."""
+        if not self.lengths:
+            return self.params
+        star = [] if any(p.startswith("*") for p in self.params) else ["*"]
+        return [*self.params, *star, *self.lengths]
 
     @property
     def expression(self) -> ast.expr | None:
@@ -103,7 +117,7 @@ class Specialised:
     def text(self, name: str, doc: str, cached: bool = False) -> str:
         """Its definition."""
         lines = ["@functools.cache"] * cached
-        lines.append(f"def {name}({', '.join(self.params)}):")
+        lines.append(f"def {name}({', '.join(self.all_params)}):")
         if doc:
             lines.append(f'    """{doc}"""')
         for statement in self.body or [ast.Pass()]:
@@ -118,6 +132,7 @@ class Helpers:
     fresh   a name that nothing in the file has
     keep    what stands for an array
     constant  the name of what a text says
+    lengths  the names of open lengths in the file
     """
 
     def __init__(
@@ -125,7 +140,9 @@ class Helpers:
         fresh: Callable[[str], str],
         keep: Callable[[str, Any], str],
         constant: Callable[[str, str], str],
+        lengths: frozenset[str] = frozenset(),
     ) -> None:
+        self.lengths = lengths
         self.texts: dict[str, str] = {}
         self.modules: set[str] = set()
         self._fresh = fresh
@@ -194,6 +211,8 @@ class Helpers:
 
     def value(self, value: Any, hint: str) -> str:
         """An expression for a known value; Refused."""
+        if is_local(value):
+            return str(value.name)
         if isinstance(value, np.ndarray):
             return self._keep(hint, value)
         try:
@@ -208,10 +227,16 @@ class Helpers:
         if isinstance(value, type):
             return self._class(value)
         if is_own_function(unwrapped(value)):
-            return self.call(value, {})
+            return self._handed_on(value, {})
         if isinstance(value, MethodType):
-            return self.call(value.__func__, {"self": value.__self__})
+            return self._handed_on(value.__func__, {"self": value.__self__})
         raise Refused(f"its kernel needs {hint}, a {type(value).__name__}")
+
+    def _handed_on(self, function: Any, bound: Mapping[str, Any]) -> str:
+        """The name of a function that is not called here."""
+        if self.specialised(function, bound).lengths:
+            raise Refused(f"its kernel hands on {function.__name__}, which needs open lengths")
+        return self.call(function, bound)
 
     def constant(self, name: str, text: str) -> str:
         """The name of a constant of the file."""
@@ -321,7 +346,18 @@ def specialised(function: FunctionType, bound: Mapping[str, Any], helpers: Helpe
     ]
     writer = _Writer(scope, helpers)
     body = [*first, *writer.statements(body)]
-    return Specialised(_left(tree, bound), body, writer.runs)
+    return Specialised(_left(tree, bound), body, writer.runs, _lengths(function, body, helpers))
+
+
+def _lengths(function: FunctionType, body: list[ast.stmt], helpers: Helpers) -> list[str]:
+    """The open lengths that statements read; Clash where these are names of the function too."""
+    if not helpers.lengths:
+        return []
+    read = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)} & helpers.lengths
+    clashing = read & names_set(source(function))
+    if clashing:
+        raise Clash(clashing)
+    return sorted(read)
 
 
 def _scope(function: FunctionType, tree: ast.FunctionDef, bound: Mapping[str, Any]) -> KernelNames:
@@ -541,6 +577,10 @@ class _Writer(Visitor):
         made = None if alone else self.helpers.specialised(function, bound)
         if made is not None and (inlined := _inlined(made, node)) is not None:
             return inlined
+        lengths = self.helpers.specialised(function, bound).lengths if self.helpers.lengths else ()
+        if lengths and alone:
+            raise Refused(f"its kernel calls {function.__name__}, which needs open lengths")
+        node.keywords += [ast.keyword(name, ast.Name(name, ast.Load())) for name in lengths]
         node.func = ast.Name(self.helpers.call(function, bound, optional), ast.Load())
         return node
 

@@ -14,11 +14,13 @@ from typing import Any
 from .layout import docstring
 
 __all__ = [
+    "Clash",
     "Refused",
     "all_parameters",
     "first_paragraph",
     "free_names",
     "has_own_names",
+    "names_set",
     "once",
     "own_names",
     "parameters",
@@ -33,6 +35,21 @@ __all__ = [
 
 class Refused(Exception):
     """What a kernel does cannot be written down; the text says why."""
+
+
+class Clash(Exception):
+    """Names of open lengths that mean something else in a kernel."""
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+def names_set(tree: ast.AST) -> set[str]:
+    """The names that are set somewhere in it, parameters included."""
+    return {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} | {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
 
 
 def parsed(text: str) -> ast.expr:

@@ -130,6 +130,7 @@ def _together(f: CompiledFunction) -> Callable[[Sequence[Any]], None]:
         shapes = tuple([x.shape for x in arrays])
         if shapes in fitted or not all(type(n) is int for shape in shapes for n in shape):
             return
+        feeds.check_lengths(shapes)
         types = [tensor_type(s, t.dtype) for s, t in zip(shapes, f.inputs, strict=True)]
         feeds.check_together(types)
         specialise(program, [*types, *read])

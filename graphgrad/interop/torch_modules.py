@@ -252,6 +252,7 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
         given = f._request.feeds.placed(args, kwargs)
         tensors = [_fitted(t, x) for t, x in zip(f.inputs, given, strict=True)]
         if all(type(n) is int for x in tensors for n in x.shape):
+            f._request.feeds.check_lengths([x.shape for x in tensors])
             f._request.feeds.check_together(
                 [tensor_type(tuple(x.shape), dtype_of(x)) for x in tensors]
             )

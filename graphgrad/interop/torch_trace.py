@@ -6,9 +6,9 @@ depend on numbers cannot be traced, and torch says so; what can be traced does t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from itertools import count
+from itertools import combinations, count
 from typing import Any, NamedTuple
 
 from ..base.length import Length
@@ -21,7 +21,7 @@ _dispatch: Any = import_module("torch.utils._python_dispatch")
 _fake: Any = import_module("torch._subclasses.fake_tensor")
 _pytree: Any = import_module("torch.utils._pytree")
 
-STARTS = 101, 307
+STARTS = 101, 307, 701
 """Unknown lengths are tried as primes from there on: large enough for windows, equal to no other
 length, and no product or sum of each other by chance."""
 
@@ -142,23 +142,39 @@ def lengths_for(types: Sequence[TensorType], start: int) -> list[tuple[int, ...]
 def seen_types(
     inputs: Sequence[TensorType], traces: Sequence[Sequence[TensorType]]
 ) -> tuple[TensorType, ...]:
-    """Types of known lengths, from traces at one or two sets of lengths, with the unknown ones."""
+    """Types of known lengths, from traces at one or more sets of lengths, with the unknown ones."""
     if len(traces) == 1:
         return tuple(traces[0])
-    names: dict[tuple[int, int], Length] = {}
-    pairs = zip(*[lengths_for(inputs, start) for start in STARTS], strict=True)
-    for t, (first, second) in zip(inputs, pairs, strict=True):
-        for d, a, b in zip(t.shape, first, second, strict=True):
+    known: dict[tuple[int, ...], Length] = {}
+    shapes = zip(*[lengths_for(inputs, start) for start in STARTS], strict=True)
+    for t, tried in zip(inputs, shapes, strict=True):
+        for d, *numbers in zip(t.shape, *tried, strict=True):
             if isinstance(d, Length):
-                names[a, b] = d
+                known[tuple(numbers)] = d
 
-    def length(a: Any, b: Any) -> Dim:
-        return a if a == b else names.get((a, b))
+    def shape(types: Sequence[TensorType]) -> tuple[Dim, ...]:
+        return tuple([_length(n, known) for n in zip(*[t.shape for t in types], strict=True)])
 
-    return tuple(
-        tensor_type(tuple([length(a, b) for a, b in zip(x.shape, y.shape, strict=True)]), x.dtype)
-        for x, y in zip(*traces, strict=True)
-    )
+    return tuple(tensor_type(shape(types), types[0].dtype) for types in zip(*traces, strict=True))
+
+
+def _length(numbers: tuple[Any, ...], known: Mapping[tuple[int, ...], Length]) -> Dim:
+    """What a length is that had these numbers: one, a known length, or one or two of these by
+    arithmetic that fits every trace; None else."""
+    first, *_ = numbers
+    if len(set(numbers)) == 1:
+        return first  # type: ignore[no-any-return]
+    if numbers in known:
+        return known[numbers]
+    for of, d in known.items():
+        slope, rest = divmod(numbers[1] - first, of[1] - of[0] or 1)
+        if not rest and all(n - first == slope * (k - of[0]) for n, k in zip(numbers, of)):
+            return slope * d + (first - slope * of[0])  # type: ignore[no-any-return]
+    for (a, d), (b, e) in combinations(known.items(), 2):
+        added = {n - i - j for n, i, j in zip(numbers, a, b)}
+        if len(added) == 1:
+            return d + e + added.pop()  # type: ignore[no-any-return]
+    return None
 
 
 def reached(

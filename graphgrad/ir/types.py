@@ -203,7 +203,7 @@ def merge_dims(a: Dim, b: Dim) -> Dim:
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether some value of the unknown lengths makes the shapes equal."""
-    return len(a) == len(b) and not any(map(never_equal, a, b))
+    return a == b or (len(a) == len(b) and not any(map(never_equal, a, b)))
 
 
 def alike(*types: TensorType) -> TensorType | None:

@@ -53,6 +53,36 @@ def sizes_of(inputs: Sequence[Tensor], types: Sequence[TensorType]) -> dict[str,
     )
 
 
+def with_lengths(program: Program, shapes: Sequence[Sequence[Any]]) -> Program:
+    """The same nodes, of the same types, with the named lengths in attributes that inputs of these
+    shapes have. They may be lengths of JAX, of which `infer` knows nothing.
+
+    Raises: ShapeError where a named length would have two values, or may have.
+    """
+    axes = [
+        (d, n, f"in {t.name}")
+        for t, shape in zip(program.inputs, shapes, strict=True)
+        for d, n in zip(t.type.shape, shape, strict=True)
+    ]
+    return _with_lengths(program, solved(axes, exact=True))
+
+
+def _with_lengths(program: Program, sizes: Mapping[str, Any]) -> Program:
+    given = frozenset(program.inputs)
+    new: dict[Tensor, Tensor] = {}
+    nodes: list[Node] = []
+    for node in program.nodes:
+        made = derive(node, node.op, tuple([new.get(t, t) for t in node.inputs]))
+        if node.op.open_lengths:
+            op = node.op.with_sizes(sizes)
+            if op.bodies:
+                op = op.replace_bodies([_with_lengths(body, sizes) for body in op.bodies])
+            made.op = op
+        new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
+        nodes.append(made)
+    return Program(program.inputs, [new.get(t, t) for t in program.outputs], nodes)
+
+
 _Known = dict[Any, Any]
 """(tensor, type) -> the tensor of that type; (node, what it reads) -> the node on that."""
 

@@ -133,7 +133,7 @@ class OnnxFile:
         program = widen(f.program)
         self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
-        self.forms = Forms()
+        self.forms = Forms(self.block)
         self.initial: dict[str, Array] = {}
         self.metadata: dict[str, str] = {}
         self.refused: dict[str, None] = {}
@@ -194,6 +194,7 @@ class OnnxFile:
         if fed:
             self.block.given.append(value)
         self._values[t] = value
+        self.forms.told.tell(value)
         return value.name
 
     def _allowed(self, t: Tensor, node: Node) -> None:

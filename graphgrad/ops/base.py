@@ -215,6 +215,9 @@ class LengthValue(Op):
     def kernel(self, xp: Any) -> Any:
         return xp.asarray(self.length, dtype=self.dtype)
 
+    def to_onnx(self, to: Any) -> Any:
+        return to.cast(to.value(self.length, as_dtype("int64")), self.dtype)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(5, as_dtype("int64")), []
@@ -447,7 +450,7 @@ class Full(Op):
         return xp.full(self.shape, self.value, dtype=self.dtype)
 
     def to_onnx(self, to: Any) -> Any:
-        if np.prod(self.shape) <= 16:
+        if not self.open_lengths and np.prod(self.shape) <= 16:
             return to.value(np.full(self.shape, self.value, self.dtype))
         return to.ConstantOfShape(list(self.shape), value=np.full(1, self.value, self.dtype))
 

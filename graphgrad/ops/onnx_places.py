@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.length import Length
+
 __all__ = ["AT", "BACKWARD", "places_of", "read_slices", "scattered"]
 
 Key = tuple[Any, ...]
@@ -112,7 +114,7 @@ class _Layout:
         """The places that a slice reads."""
         to, length = self.to, self.x.shape[axis]
         axes = [i for i in range(total) if i != at]
-        if isinstance(length, int):
+        if isinstance(length, int) and not any(isinstance(i, Length) for i in item):
             known = np.arange(length)[slice(*item)]
             return to.value(np.expand_dims(known, tuple(axes)))
         count = to.Squeeze(to.length(self.x, axis), [0])

@@ -23,6 +23,8 @@ from graphgrad.ops.reduce.reductions import sum as reduce_sum
 from graphgrad.ops.shape.reshaping import broadcast_like, reshape
 from graphgrad.ops.sources import assign, placeholder, variable
 
+from .. import opens
+
 jax = pytest.importorskip("jax")
 
 
@@ -213,3 +215,34 @@ def test_a_kernel_of_ones_own_may_be_given_for_it():
         np.testing.assert_array_equal(f(np.zeros(2)), [100, 100])
     finally:
         del from_jax._overrides[Counted]
+
+
+def test_ops_with_open_lengths_run_and_differentiate_in_bodies_too():
+    with gg.Graph():
+        x, v, rows = opens.placeholders()
+        outputs = [*opens.moved(x, v), *opens.looped(x, rows)]
+        loss = opens.total(outputs)
+        outputs += [loss, *gg.gradients(loss, [x, v, rows])]
+        run, expected = (gg.compile([x, v, rows], outputs, backend=b) for b in ("jax", "numpy"))
+    for n in opens.LENGTHS:
+        given = opens.arrays(n)
+        for a, b in zip(run(*given), expected(*given), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert "for (float64[5, 3], float64[11], float64[4])" in run.explain()  # optimised for these
+
+
+@pytest.mark.parametrize("donate", [False, True])
+def test_a_length_of_the_batch_stands_in_updates_of_variables(donate):
+    mesh = jax.make_mesh((1,), ("rows",), devices=jax.devices()[:1])
+    divided = load_backend("jax", mesh=mesh, shardings={}, donate=donate)
+    found = []
+    for backend in ("numpy", divided):
+        with gg.Graph():
+            x, w = gg.placeholder(("N", 3), name="x"), gg.variable(np.ones(3), name="w")
+            N = x.shape[0]
+            weights = gg.reshape(gg.arange(N) + 1, (N, 1)) * gg.ones((N, 3))
+            loss = gg.sum(x * w * weights) / N
+            updates = {w: w - 0.1 * gg.gradients(loss, w)}
+            step = gg.compile(x, loss, updates=updates, backend=backend)
+        found.append([step(np.arange(3.0 * n).reshape(n, 3)) for n in (2, 4, 2)])
+    np.testing.assert_allclose(*found, rtol=1e-12)

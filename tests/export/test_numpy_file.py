@@ -12,6 +12,8 @@ import pytest
 
 import graphgrad as gg
 
+from .. import opens
+
 
 @pytest.fixture(autouse=True)
 def graph():
@@ -249,7 +251,7 @@ def test_what_does_not_fit_is_an_error(written, value, error, said):
     there, _ = written(gg.compile([x, n], gg.sum(x) + gg.cast(gg.sum(n), "float32")))
     with pytest.raises(error, match=said):
         there(value, np.ones(2, "uint8"))
-    with pytest.raises(ValueError, match=r"n takes shape \('N',\) where \{'N': 2\}, got \(3,\)"):
+    with pytest.raises(ValueError, match="length 'N' is 2 in x, and 3 in n"):
         there(np.ones((2, 3)), np.ones(3, "uint8"))
     with pytest.raises(TypeError, match="n takes uint8, got int64"):
         there(np.ones((2, 3)), [1, 300])
@@ -573,3 +575,60 @@ def test_float16_is_added_up_in_float32_there_too(written):
     there, _ = written(f)
     same(there(ones), f(ones), 0)
     assert np.array_equal(there(ones)[1], [[5000, 5000]])
+
+
+def test_open_lengths_are_names_of_the_file(written, tmp_path):
+    x, v, rows = opens.placeholders()
+    outputs = [*opens.moved(x, v), *opens.looped(x, rows)]
+    outputs += gg.gradients(opens.total(outputs), [x, v, rows])
+    f = gg.compile([x, v, rows], outputs, backend="numpy")
+    there, _ = written(f)
+    for n in opens.LENGTHS:
+        same(there(*opens.arrays(n)), f(*opens.arrays(n)))
+    text = (tmp_path / "step.py").read_text()
+    for line in (
+        "N = lengths['N'][0]",
+        "_same_length('v', v.shape[0], '2*N + 1', 2*N + 1, lengths)",
+        "full = np.full((N, 2), 0.0, dtype=np.float64)",
+        "x[:max(N - 1, 0), ...]",
+        "def _scan_body(N, ",
+    ):
+        assert line in text
+    a, b, c = opens.arrays(3)
+    with pytest.raises(
+        ValueError, match=r"length '2\*N \+ 1' is 6 in v, and 7 where 'N' is 3 in x"
+    ):
+        there(a, b[1:], c)
+
+
+def test_lengths_are_solved_from_arithmetic_and_what_is_assumed_is_checked(written, tmp_path):
+    N, M = gg.Length("n"), gg.Length("batch size")
+    v, w = gg.placeholder((2 * N + 1,), name="v"), gg.placeholder((N * M + N,), name="w")
+    gg.assume(N >= 2)
+    f = gg.compile([v, w], [gg.zeros((N, M)), gg.sum(v) + gg.sum(w)], backend="numpy")
+    there, _ = written(f)
+    same(there(np.ones(5), np.ones(8)), f(np.ones(5), np.ones(8)))
+    with pytest.raises(ValueError, match=r"'2\*n \+ 1' is 6 in v: no length 'n' makes it so"):
+        there(np.ones(6), np.ones(8))
+    with pytest.raises(ValueError, match=r"is 7 in w: no length 'batch size' makes it so"):
+        there(np.ones(5), np.ones(7))
+    with pytest.raises(ValueError, match=r"gg.assume\(n >= 2\), stated at .*, is not so: .*'n': 1"):
+        there(np.ones(3), np.ones(8))
+
+
+def test_names_of_lengths_that_mean_something_in_a_kernel_are_others(written, tmp_path):
+    x = gg.placeholder(("shape", "x", "d"), name="y")
+    d = x.shape
+    f = gg.compile(x, gg.reshape(x, (d[0] * d[1], d[2])), backend="numpy")
+    there, _ = written(f)
+    same(there(np.ones((2, 3, 4))), f(np.ones((2, 3, 4))))
+
+
+def test_rows_of_a_loop_that_never_runs_have_their_lengths(written):
+    x, rows = gg.placeholder(("N", 2), name="x"), gg.placeholder(("T",), name="rows")
+    last, made = gg.scan(lambda c, r: (c + r, c * r), x, rows)
+    f = gg.compile([x, rows], [last, made], backend="numpy")
+    there, _ = written(f)
+    for count in (0, 2):
+        given = np.ones((3, 2)), np.ones(count)
+        same(there(*given), f(*given))

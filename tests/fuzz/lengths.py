@@ -374,7 +374,8 @@ def reduced(d: Drawing) -> str:
     a = d.axis(x)
     forms = (
         f"gg.sum({x}, axis={a}) / {x}.shape[{a}]", f"gg.sum({x}) / {x}.shape[{a}]",
-        f"gg.mean({x}, axis={a})", f"gg.sum({x}, axis={a}, keepdims=True)", f"gg.max({x}, axis={a})",
+        f"gg.mean({x}, axis={a})", f"gg.sum({x}, axis={a}, keepdims=True)",
+        f"gg.max({x}, axis={a})",
         f"gg.var({x}, axis={a})", f"gg.mean({x})", f"gg.sum({x} * {x}) / ({d.length()} + 1)",
         f"gg.min({x}, axis={a})", f"{x} - gg.mean({x}, axis={a}, keepdims=True)",
         f"gg.logsumexp({x}, axis={a})", f"gg.median({x}, axis={a})", f"gg.prod({x}, axis={a})",
@@ -508,8 +509,8 @@ def region(d: Drawing) -> str:
     rules_and_bodies = (
         ("dy * site.inputs[0].shape[0]", f"gg.sin({x})"),
         ("dy / (site.inputs[0].shape[0] + 1)", f"{x} * 0.5"),
-        (f"gg.concat([gg.zeros((1, *site.inputs[0].shape[1:])), dy])", f"{x}[1:]"),
-        (f"gg.ones(site.inputs[0].shape) * gg.sum(dy)", f"gg.sum({x})"),
+        ("gg.concat([gg.zeros((1, *site.inputs[0].shape[1:])), dy])", f"{x}[1:]"),
+        ("gg.ones(site.inputs[0].shape) * gg.sum(dy)", f"gg.sum({x})"),
         ("gg.concat([dy, gg.zeros((site.inputs[0].shape[0] - dy.shape[0], "
          "*site.inputs[0].shape[1:]))])", f"{x}[:front({x}.shape[0] // 2)]"),
         ("site.default(dy)[0] * site.inputs[0].shape[0]", f"gg.concat([{x}, {x}])"),

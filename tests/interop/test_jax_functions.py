@@ -5,6 +5,8 @@ import pytest
 
 import graphgrad as gg
 
+from .. import opens
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
@@ -439,3 +441,45 @@ def test_to_jax_refuses_state_and_what_is_no_function():
         gg.interop.to_jax(step)
     with pytest.raises(TypeError, match=r"gg\.compile or gg\.function"):
         gg.interop.to_jax(np.sin)
+
+
+def open_function():
+    with gg.Graph():
+        x, v, rows = opens.placeholders()
+        loss = opens.total([*opens.moved(x, v), *opens.looped(x, rows)])
+        slopes = gg.gradients(loss, [x, v, rows])
+        return [gg.compile([x, v, rows], y, backend="numpy") for y in (loss, slopes)]
+
+
+def test_jax_knows_open_lengths_in_jit_grad_and_vmap(wide):
+    f, slopes = open_function()
+    fn = gg.interop.to_jax(f)
+    for n in opens.LENGTHS:
+        given = opens.arrays(n)
+        found = jax.jit(jax.grad(fn, (0, 1, 2)))(*given)
+        batch = [jnp.stack([a, 2 * a]) for a in given]
+        mapped = jax.vmap(jax.grad(fn, (0, 1, 2)))(*batch)
+        for a, of_two, b in zip(found, mapped, slopes(*given), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10)
+            np.testing.assert_allclose(of_two[0], b, rtol=1e-10)
+
+
+def test_jax_knows_open_lengths_in_single_precision(narrow):
+    f, slopes = open_function()
+    fn = gg.interop.to_jax(f, dtype="float32")
+    given = opens.arrays(5)
+    for a, b in zip(jax.jit(jax.grad(fn, (0, 1, 2)))(*given), slopes(*given), strict=True):
+        assert a.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-3)
+
+
+def test_jax_checks_what_is_assumed_of_lengths(wide):
+    with gg.Graph():
+        x = gg.placeholder(("N",), name="x")
+        gg.assume(x.shape[0] >= 2)
+        fn = gg.interop.to_jax(gg.compile(x, gg.zeros((x.shape[0] - 1,)), backend="numpy"))
+    assert fn(np.ones(3)).shape == (2,)
+    with pytest.raises(
+        gg.ShapeError, match=r"gg.assume\(N >= 2\), stated at .*, is not so: N is 1"
+    ):
+        fn(np.ones(1))

@@ -13,9 +13,10 @@ import pytest
 
 import graphgrad as gg
 
+from .. import opens
 from ..each import together
 from ..typed import beside_others
-from .test_jax_functions import X, expected_orders, model, training
+from .test_jax_functions import X, expected_orders, model, open_function, training
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("flatbuffers")
@@ -102,7 +103,10 @@ def test_lengths_that_are_not_named_are_said_when_it_is_exported(path):
         ({"x": (1, 3)}, r"'x' .* cannot be of shape \(1, 3\)"),
         ({"x": (1,)}, r"'x' .* cannot be of shape \(1,\)"),
         ({"x": ("n", "m")}, "'x' .* cannot be of shape"),
-        ({"x": (3, 2), "y": (4,)}, "length 'N' is 3 in one shape, 4 in another"),
+        (
+            {"x": (3, 2), "y": (4,)},
+            "length 'N' is 3 in the shape of 'x', and 4 in the shape of 'y'",
+        ),
     ]
 )
 def test_shapes_that_cannot_be_are_errors(shapes, said, path):
@@ -305,3 +309,32 @@ def test_another_platform_is_refused(tmp_path):
         f.export_stablehlo(tmp_path / "f.zip", platforms=["tpu9"])
     with pytest.raises(TypeError, match=r"a list of names, got 'cpu'; write \['cpu'\]"):
         f.export_stablehlo(tmp_path / "f.zip", platforms="cpu")
+
+
+def test_open_lengths_stay_open_in_a_file_with_its_gradient(path):
+    f, slopes = open_function()
+    f.export_stablehlo(path, gradients=1)
+    file = gg.interop.load_stablehlo(path)
+    assert file.about["inputs"]["v"] == "float64[2*N + 1]"
+    for n in opens.LENGTHS:
+        given = opens.arrays(n)
+        np.testing.assert_allclose(file.call(given)[0], f(*given), rtol=1e-10)
+        found = jax.grad(lambda given: file.call(given)[0])(given)
+        for a, b in zip(found, slopes(*given), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10)
+    with pytest.raises(ValueError, match="polymorphic shapes"):
+        file.call([given[0], given[1][1:], given[2]])
+
+
+def test_a_function_is_exported_with_symbols_that_jax_made():
+    f, _ = open_function()
+    scope = jax.export.SymbolicScope()
+    struct = lambda shape: jax.ShapeDtypeStruct(  # noqa: E731
+        jax.export.symbolic_shape(shape, scope=scope), np.float64
+    )
+    fn = jax.jit(gg.interop.to_jax(f))
+    made = jax.export.export(fn)(struct("b, 3"), struct("2*b+1"), struct("4"))
+    given = opens.arrays(3)
+    np.testing.assert_allclose(made.call(*given), f(*given), rtol=1e-10)
+    with pytest.raises(gg.ShapeError, match=r"length '2\*N \+ 1' is c in v:0, and 2\*b \+ 1 where"):
+        jax.export.export(fn)(struct("b, 3"), struct("c"), struct("4"))

@@ -104,9 +104,10 @@ def test_unknown_lengths_are_known_by_their_names():
         return a @ b, torch.cat([a, a]), a.T, a.sum(), b[:3]
 
     with gg.Graph():
-        a, b = gg.placeholder(("N", "K")), gg.placeholder(("K", None))
+        a, b = gg.placeholder(("N", "K")), gg.placeholder(("K", None), name="b")
         shapes = [t.shape for t in from_torch(fn, a, b)]
-    assert shapes == [("N", None), (None, "K"), ("K", "N"), (), (3, None)]
+        M = b.shape[1]
+    assert shapes == [("N", M), ("2*N", "K"), ("K", "N"), (), (3, M)]
     with gg.Graph():
         x = gg.placeholder(("N",))
         y = from_torch(lambda t: t[: min(len(t), 3)], x)
@@ -451,3 +452,15 @@ def test_the_laws_of_all_ops_hold(monkeypatch):
     monkeypatch.setattr(op_type, "samples", classmethod(lambda cls, rng: sampled(rng)))
     report = gg.extend.check_op(op_type)
     assert report.ok, str(report)
+
+
+def test_lengths_by_arithmetic_are_known_and_others_are_not():
+    def fn(a, b):
+        return torch.cat([a, b]), a[1:], torch.cat([a, b, b]), a[::2], torch.outer(a, b).reshape(-1)
+
+    with gg.Graph():
+        a, b = gg.placeholder(("N",)), gg.placeholder((2 * gg.Length("M") + 1,))
+        found = from_torch(fn, a, b)
+        assert [t.shape[0] for t in found] == ["2*M + N + 1", "N - 1", None, None, None]
+        values = gg.evaluate([gg.zeros_like(t) for t in found], {a: np.ones(4), b: np.ones(3)})
+    assert [v.shape for v in values] == [(7,), (3,), (10,), (2,), (12,)]

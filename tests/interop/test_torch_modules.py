@@ -9,6 +9,8 @@ import pytest
 
 import graphgrad as gg
 
+from .. import opens
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:torch", "ignore::FutureWarning:torch"
@@ -401,3 +403,48 @@ def test_a_module_of_torch_in_a_graph_in_torch():
     ):
         torch.testing.assert_close(got, right)
     assert torch.autograd.gradgradcheck(net, t)
+
+
+def open_modules():
+    with gg.Graph():
+        x, v, rows = opens.placeholders()
+        outputs = [*opens.moved(x, v), *opens.looped(x, rows)]
+        del outputs[2]  # torch asks whether its length is 1
+        loss = opens.total(outputs)
+        made = loss, x[: x.shape[0] - 1], *outputs
+        slopes = gg.compile([x, v, rows], gg.gradients(loss, [x, v, rows]), backend="numpy")
+        return to_torch(gg.compile([x, v, rows], made, backend="numpy")), slopes
+
+
+def test_open_lengths_are_those_of_the_tensors():
+    module, slopes = open_modules()
+    for n in opens.LENGTHS:
+        given = [torch.tensor(a, requires_grad=True) for a in opens.arrays(n)]
+        module(*given)[0].backward()
+        for t, dx in zip(given, slopes(*opens.arrays(n)), strict=True):
+            np.testing.assert_allclose(t.grad, dx, rtol=1e-10)
+    with pytest.raises(gg.ShapeError, match=r"length '2\*N \+ 1' is 9 .*, and 11 where 'N' is 5"):
+        module(given[0], given[1][2:], given[2])
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_open_lengths_stay_open_in_what_torch_exports_and_compiles():
+    module, _ = open_modules()
+    rows = torch.export.Dim("rows", min=3)
+    tensors = [tuple(torch.tensor(a) for a in opens.arrays(n)) for n in (4, 3, 7)]
+
+    class Around(torch.nn.Module):
+        def forward(self, *args):
+            return [2.0 * y for y in module(*args)]
+
+    around = Around()
+    around.inner = module
+    dynamic = (({0: rows}, {0: 2 * rows + 1}, None),)
+    exported = torch.export.export(around, tensors[0], dynamic_shapes=dynamic).module()
+    compiled = torch.compile(around, dynamic=True, backend="eager")
+    for given in tensors:
+        for made in (exported, compiled):
+            for got, right in zip(made(*given), around(*given), strict=True):
+                torch.testing.assert_close(got, right)
+    torch.compiler.reset()

@@ -11,6 +11,7 @@ import graphgrad as gg
 from graphgrad.base.tree import flatten
 from graphgrad.extend import Op, apply
 
+from .. import opens
 from .networks import MODELS
 
 onnx = pytest.importorskip("onnx")
@@ -107,7 +108,7 @@ def test_inputs_outputs_and_lengths_have_their_names(path):
     (given,) = model.graph.input
     dims = given.type.tensor_type.shape.dim
     assert (given.name, dims[0].dim_param, dims[2].dim_value) == ("in/x", "batch", 2)
-    assert (dims[1].HasField("dim_value"), dims[1].dim_param) == (False, "")
+    assert (dims[1].HasField("dim_value"), dims[1].dim_param) == (False, "in/x.1")
     assert [o.name for o in model.graph.output] == ["a", "b/0", "b/1/c"]
     assert json.loads(metadata(model)["graphgrad.outputs"]) == {
         "a": "a",
@@ -368,3 +369,56 @@ def test_the_document_runs(tmp_path, monkeypatch):
             exec(block, names)
     assert names["state"]["w"].shape == (2, 1)
     assert [r.name for r in names["again"].graph.regions] == ["guided()"]
+
+
+def test_open_lengths_are_read_of_the_inputs_that_tell_them(path):
+    x, v, rows = opens.placeholders()
+    N = x.shape[0]
+    outputs = [*opens.moved(x, v), *opens.looped(x, rows), gg.eye(N), x[(N - 1) // 2 :]]
+    outputs += gg.gradients(opens.total(outputs), [x, v, rows])
+    f = gg.compile([x, v, rows], outputs, backend="numpy")
+    model = exported(f, path, dtype="float64")
+    said = [
+        [d.dim_param or d.dim_value for d in one.type.tensor_type.shape.dim]
+        for one in (*model.graph.input, *model.graph.output[:3])
+    ]
+    assert said == [["N", 3], ["2*N + 1"], [4], ["N", 5], ["6*N + 3"], ["N//2 + 1", "N%2 + 1"]]
+    session = ort.InferenceSession(path)
+    for n in (*opens.LENGTHS, 8):
+        given = opens.arrays(n)
+        found = session.run(None, dict(zip(("x", "v", "rows"), given, strict=True)))
+        for a, b in zip(found, f(*given), strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_arithmetic_on_lengths_is_that_of_python(n, path):
+    N, M = gg.Length("N"), gg.Length("M")
+    v = gg.placeholder((2 * N + 3,), "float32", name="v")
+    w = gg.placeholder((N * M + M,), "float32", name="w")
+    lengths = [(N - 3) // 2, (N - 3) % 4, gg.Length.max(N, M), gg.Length.min(N - 2, 3 * M), N * M]
+    values = gg.stack([0 * gg.sum(v[:1]) + gg.sum(w[:1]) + d for d in lengths])
+    exported(gg.compile([v, w], values), path)
+    given = {"v": np.zeros(2 * n + 3, "float32"), "w": np.zeros((n + 1) * 4, "float32")}
+    (found,) = ort.InferenceSession(path).run(None, given)
+    assert found.tolist() == [(n - 3) // 2, (n - 3) % 4, max(n, 4), min(n - 2, 12), 4 * n]
+
+
+class TimesLength(Op):
+    """x times a length."""
+
+    n: object
+
+    def infer(self, x):
+        return (x,)
+
+    def kernel(self, xp, x):
+        return x * float(self.n)
+
+
+def test_an_op_that_has_no_form_for_an_open_length_says_which(path):
+    x = gg.placeholder(("batch",), "float32", name="x")
+    y = apply(TimesLength(x.shape[0]), x)
+    with pytest.raises(gg.ExportError, match="needs the length batch: TimesLength has no form"):
+        gg.onnx.export(gg.compile(x, y), path)

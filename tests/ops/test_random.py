@@ -129,8 +129,8 @@ def test_arguments_are_checked():
             random.normal((3,), seed=1, dtype="int64")
         with pytest.raises(DTypeError, match="no integers"):
             random.integers(0, 300, (3,), seed=1, dtype="uint8")
-        with pytest.raises(ShapeError, match="known lengths"):
-            random.uniform(("N", 3), seed=1)
+        with pytest.raises(ShapeError, match="give ints and lengths"):
+            random.uniform((None, 3), seed=1)
 
 
 # --- the definition ------------------------------------------------------------------------------

@@ -244,7 +244,7 @@ class Reverse:
         after = [carry.after for carry in carries]
         read = needed(run.body, [*after, *rows, *held_in(run.body)], [*given, *self.slices])
         slices = {t: stack for t, stack in self.slices.items() if t in read}
-        length = run.length if isinstance(run.length, int) else None
+        length = run.length if isinstance(run.length, int) or not slices else None
         if length is None and not slices:  # whose rows are counted
             slices = dict([next(iter(self.slices.items()))])
         given += slices

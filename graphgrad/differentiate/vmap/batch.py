@@ -93,7 +93,7 @@ def aligned(inputs: tuple[Tensor, ...], flags: tuple[bool, ...]) -> tuple[Tensor
 def repeated(t: Tensor, like: Tensor) -> Tensor:
     """t once for every example of `like`, whose first axis counts them."""
     count = like.shape[0]
-    if isinstance(count, int) and t.type.static:
+    if count is not None and None not in t.shape:
         return apply(BroadcastTo((count, *t.shape)), t)
     row = expand_dims(cast(_ones(like), t.dtype), tuple(range(1, 1 + t.ndim)))
     return multiply(row, expand_dims(t, 0))
@@ -104,13 +104,13 @@ def counting(like: Tensor) -> Tensor:
 
     Where it is read for their number, nothing flows to it.
     """
-    return like if isinstance(like.shape[0], int) else stop_gradient(_ones(like))
+    return stop_gradient(_ones(like)) if like.shape[0] is None else like
 
 
 def _ones(like: Tensor) -> Tensor:
     """A one for every example, of a real dtype."""
     count = like.shape[0]
-    if isinstance(count, int):
+    if count is not None:
         return apply(Full((count,), 1, as_dtype("int64")))
     if like.ndim > 1:
         like = sum(like[:, :0], axis=tuple(range(1, like.ndim)))

@@ -160,9 +160,10 @@ class JaxBackend(Backend):
         written: Sequence[Node],
     ) -> JaxRun:
         """The same, where the values of variables stay on the device."""
-        once = one_call_per_node(program, self.kernels)
+        once = one_call_per_node(program, self.kernels, lambda sized: run.refine(sized))
         refusals = Refusals() if self.bounds == "check" and may_refuse([program]) else None
-        return JaxRun(program, once, given, read, written, self.layout, self.donate, refusals)
+        run = JaxRun(program, once, given, read, written, self.layout, self.donate, refusals)
+        return run
 
 
 def _rejecting(op: Any) -> Kernel:

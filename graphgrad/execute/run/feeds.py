@@ -33,7 +33,7 @@ class Feeds:
         assumptions: Sequence[Assumption] = (),
     ) -> None:
         self.inputs = tuple(inputs)
-        self._assumptions = tuple(assumptions)
+        self.assumptions = tuple(assumptions)
         self._taken = taken
         self._fit_together = fit_together
         self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
@@ -86,18 +86,23 @@ class Feeds:
             return value
         return as_array(t, value)
 
-    def check_together(self, types: list[TensorType]) -> None:
-        """Whether arguments of these types fit the program; raises what is wrong."""
-        shapes = tuple([t.shape for t in types])
-        if shapes in self._fitted:
-            return
+    def check_lengths(self, shapes: Sequence[Sequence[Any]]) -> None:
+        """ShapeError where arguments of these shapes give a length two values, or one that is not
+        as `gg.assume` has it."""
         sizes = solved(
             (d, n, f"in {_input(t)}")
             for t, shape in zip(self.inputs, shapes, strict=True)
             for d, n in zip(t.type.shape, shape, strict=True)
         )
-        for assumption in self._assumptions:
+        for assumption in self.assumptions:
             assumption.check(sizes)
+
+    def check_together(self, types: list[TensorType]) -> None:
+        """Whether arguments of these types fit the program; raises what is wrong."""
+        shapes = tuple([t.shape for t in types])
+        if shapes in self._fitted:
+            return
+        self.check_lengths(shapes)
         self._fit_together(types)
         if len(self._fitted) < MANY:
             self._fitted.add(shapes)

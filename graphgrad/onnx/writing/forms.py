@@ -15,6 +15,7 @@ from ...ir.program import Program
 from ...ir.types import Array, TensorType
 from ...ops.base import Constant
 from ...ops.random.keys import FoldIn, RandomKey
+from .lengths import ToldLengths
 from .operators import Operators, type_of
 from .tracing import kernel_program, program_of
 from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
@@ -33,9 +34,11 @@ class Forms:
 
     functions  name -> body
     run        the number of the run, of which draws without a seed make their keys
+    told       the lengths that the inputs of the model tell
     """
 
-    def __init__(self) -> None:
+    def __init__(self, home: OnnxBlock) -> None:
+        self.told = ToldLengths(home)
         self.functions: dict[str, OnnxBlock] = {}
         self.run: OnnxValue | None = None
         self._made: dict[Any, OnnxBlock] = {}
@@ -59,6 +62,8 @@ class Forms:
             if made is None:
                 raise NoOnnxForm(f"{op.type} has no form in ONNX")
             return made if isinstance(made, tuple) else (made,)
+        if op.open_lengths:
+            return self._inline(block, op, inputs, story)
         form = self.of(op, tuple(map(type_of, inputs)))
         block.root.doubles |= form.doubles
         if len(form.calls) < FUNCTION:
@@ -71,11 +76,28 @@ class Forms:
         block.calls.append(OnnxCall(name, given, made, {}, DOMAIN, story.metadata))
         return outputs
 
+    def _inline(
+        self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue], story: Story
+    ) -> tuple[OnnxValue, ...]:
+        """The outputs of an op whose lengths are read in this model; NoOnnxForm."""
+        first, types = len(block.calls), tuple(map(type_of, inputs))
+        try:
+            made = op.to_onnx(Operators(block, self), *inputs)
+            if made is None:
+                made = self.program(block, kernel_program(op, types), inputs)
+        except NoOnnxForm as error:
+            names = ", ".join(sorted(op.open_lengths))
+            raise NoOnnxForm(f"{op!r} needs the length {names}: {error}") from error
+        block.calls[first:] = [
+            replace(call, metadata={**call.metadata, **story.metadata})
+            for call in block.calls[first:]
+        ]
+        results = made if isinstance(made, tuple) else (made,)
+        promised = zip(results, op.infer(*types), strict=True)
+        return tuple([OnnxValue(v.name, t.dtype, t.shape) for v, t in promised])
+
     def of(self, op: Op, types: tuple[TensorType, ...]) -> OnnxBlock:
         """The form of an op for inputs of these types; NoOnnxForm."""
-        if op.open_lengths:
-            names = ", ".join(sorted(op.open_lengths))
-            raise NoOnnxForm(f"{op!r} needs the length {names}, which is known when it runs")
         key = (op, types)
         block = self._made.get(key)
         if block is None:

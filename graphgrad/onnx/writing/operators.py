@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...base.length import Length
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.types import DType, Shape, TensorType, as_dtype, broadcast, tensor_type
+from .lengths import ToldLengths
 from .values import OnnxBlock, OnnxCall, OnnxValue
 
 __all__ = ["Operators", "type_of"]
@@ -48,7 +50,12 @@ def type_of(value: OnnxValue) -> TensorType:
 
 
 class Applying(Protocol):
-    """What writes ops, functions of tensors and programs."""
+    """What writes ops, functions of tensors and programs.
+
+    told  the lengths that inputs tell
+    """
+
+    told: ToldLengths
 
     def place(self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue]) -> tuple[OnnxValue, ...]:
         """The outputs of an op."""
@@ -68,12 +75,13 @@ class Operators:
     """Calls of operators, one after the other, in a block.
 
     to.Mul(x, 2.0) is to("Mul", x, 2.0): operators of values. Numbers take the dtype of the values,
-    arrays have their own, lists and tuples of integers are int64. None is an input left out.
+    arrays have their own, lists and tuples of integers and open lengths are int64. None is an input
+    left out.
     """
 
     def __init__(self, block: OnnxBlock, applying: Applying) -> None:
         self.block = block
-        self._applying = applying
+        self.applying = applying
 
     def __call__(
         self,
@@ -123,11 +131,16 @@ class Operators:
         return partial(self, operator)
 
     def value(self, x: Any, dtype: DType | None = None) -> OnnxValue:
-        """What stands for a number, an array, or a list of integers; a value is itself."""
+        """What stands for a number, a length, an array, or a list; a value is itself."""
         if isinstance(x, OnnxValue):
             return x
         if isinstance(x, bool | int | float) and dtype is not None:
             return self.block.constant(np.asarray(x, dtype))
+        if isinstance(x, Length):
+            scalar: OnnxValue = self.Squeeze(self.lengths(x), [0], shape=())
+            return scalar
+        if isinstance(x, list | tuple) and any(isinstance(n, Length) for n in x):
+            return self.lengths(*x)
         if isinstance(x, list | tuple):
             return self.block.constant(np.asarray(x, INT64))
         return self.block.constant(x)
@@ -141,12 +154,12 @@ class Operators:
     def apply(self, op: Op, *inputs: Any) -> Any:
         """What another op makes of values; a tuple of several outputs."""
         like = _number_dtype("", inputs)
-        made = self._applying.place(self.block, op, [self.value(x, like) for x in inputs])
+        made = self.applying.place(self.block, op, [self.value(x, like) for x in inputs])
         return made[0] if len(made) == 1 else made
 
     def traced(self, function: Callable[..., Any], *inputs: OnnxValue) -> Any:
         """What function(xp, *tensors) builds, as a kernel does; a tuple of several outputs."""
-        made = self._applying.traced(self.block, function, inputs)
+        made = self.applying.traced(self.block, function, inputs)
         return made[0] if len(made) == 1 else made
 
     def in_double(self, function: Callable[..., Any], *inputs: OnnxValue) -> Any:
@@ -158,7 +171,7 @@ class Operators:
 
     def program(self, program: Program, *inputs: OnnxValue) -> tuple[OnnxValue, ...]:
         """The outputs of a program of values."""
-        return self._applying.program(self.block, program, inputs)
+        return self.applying.program(self.block, program, inputs)
 
     def subgraph(self, make: Callable[..., Any], *given: tuple[str, Any, Any]) -> OnnxBlock:
         """A subgraph, for the attribute of an operator of control flow.
@@ -167,7 +180,7 @@ class Operators:
         what the operator gives it. It reads the values around it too.
         """
         block = OnnxBlock(self.block)
-        to = Operators(block, self._applying)
+        to = Operators(block, self.applying)
         values = [block.give(*each) for each in given]
         own: set[str] = set()
         for value in make(to, *values):
@@ -221,9 +234,12 @@ class Operators:
         return made
 
     def lengths(self, *parts: Any) -> OnnxValue:
-        """A vector of numbers and of vectors, one after the other."""
+        """A vector of numbers, lengths and vectors, one after the other."""
         row: list[Any] = []
         for part in parts:
+            if isinstance(part, Length):
+                row.append(self.applying.told.of(self, part))
+                continue
             known = part if isinstance(part, int) else self.block.known(part)
             if known is None:
                 row.append(part)
@@ -233,7 +249,9 @@ class Operators:
                 row.append(np.ravel(known).tolist())
         if not row:
             return self.value([])
-        made: OnnxValue = self.value(row[0]) if len(row) == 1 else self.Concat(*row, axis=0)
+        if len(row) == 1:
+            return self.value(row[0])
+        made: OnnxValue = self.Concat(*row, axis=0)
         return made
 
     def reshape(self, x: OnnxValue, *parts: Any, shape: Any = None) -> OnnxValue:

@@ -78,6 +78,7 @@ class OnnxBlock:
     doubles  on the root: the operators that are given float64
     typed    values whose types a graph says
     metadata of a function
+    lengths  open lengths that were computed in it
     """
 
     def __init__(self, outer: OnnxBlock | None = None) -> None:
@@ -89,6 +90,7 @@ class OnnxBlock:
         self.doubles: set[str] = set()
         self.typed: list[OnnxValue] = []
         self.metadata: dict[str, str] = {}
+        self.lengths: dict[Any, OnnxValue] = {}
         self._constants: dict[Any, OnnxValue] = {}
         self.constants: dict[str, Array] = {}
 

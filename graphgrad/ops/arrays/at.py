@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import sub
 from typing import TYPE_CHECKING
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError, SymbolicError, did_you_mean
-from ...ir.types import Shape, elements
+from ...ir.types import Shape, computed, elements, is_negative
 from ..base import (
     NO_GRAD,
     Any,
@@ -24,17 +26,16 @@ from ..base import (
     as_dtype,
     as_tensor,
     cast,
-    constant,
+    count,
     is_inexact,
     kind_of,
     like,
     np,
     tensor_type,
     wants,
-    whole,
 )
 from ..batching import Batch, Outputs
-from ..create.creation import ones_like
+from ..create.creation import arange, ones_like
 from ..elementwise.arithmetic import add, divide, multiply
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import (
@@ -492,9 +493,9 @@ def put_along_axis(
     Returns: same shape and dtype as x. Of indices named twice the last counts.
 
     Raises: ShapeError where the ranks differ, something does not broadcast, there is no such axis,
-        or lengths beside the axis are unknown; DTypeError for indices that are no integers, and
-        for values of a kind that x cannot hold. A run raises IndexError for an index that is out
-        of bounds.
+        or lengths beside the axis depend on values; DTypeError for indices that are no integers,
+        and for values of a kind that x cannot hold. A run raises IndexError for an index that is
+        out of bounds.
 
     Gradient: dx = dy but zero at the indices, dvalues = dy at the indices.
 
@@ -509,13 +510,15 @@ def put_along_axis(
         return reshape_like(put_along_axis(flatten(x), indices, values, 0), x)
     axis = normal_axis(axis, x.ndim)
     beside = [d for i, d in enumerate(x.shape) if i != axis]
-    if x.ndim != indices.ndim or not all(isinstance(d, int) for d in beside):
+    if x.ndim != indices.ndim or None in beside:
         raise ShapeError(
-            f"put_along_axis takes indices of the rank of x, and known lengths beside axis {axis}, "
-            f"got {x.type!r} with {indices.type!r}"
+            f"put_along_axis takes indices of the rank of x, and lengths beside axis {axis} that "
+            f"do not depend on values, got {x.type!r} with {indices.type!r}"
         )
-    key: list[Any] = list(np.ogrid[tuple([slice(d) for d in x.shape])])
-    key[axis] = indices
+    key: list[Any] = [
+        indices if i == axis else expand_dims(arange(d), tuple(range(1, x.ndim - i)))
+        for i, d in enumerate(x.shape)
+    ]
     return at(x)[tuple(key)].set(values)
 
 
@@ -534,9 +537,8 @@ def _for_places(values: TensorLike, x: Tensor, places: Indexed) -> Tensor:
     shape = places.shape
     if updates.shape == shape and None not in shape:
         return updates
-    lengths = tuple([d for d in shape if isinstance(d, int)])
-    if len(lengths) == len(shape):
-        return broadcast_to(updates, lengths)
+    if None not in shape:
+        return broadcast_to(updates, shape)
     return broadcast_like(updates, read_at(places))
 
 
@@ -674,7 +676,7 @@ def dynamic_update_slice(x: TensorLike, update: TensorLike, starts: Any) -> Tens
 
     Parameters:
         x: any shape and dtype.
-        update: of the rank of x, with known lengths; cast to its dtype.
+        update: of the rank of x; cast to its dtype.
         starts: the first index along each axis, as of dynamic_slice.
 
     Returns: same shape and dtype as x.
@@ -721,12 +723,13 @@ def _windows(what: str, x: Tensor, starts: Any, sizes: Any) -> list[tuple[int, T
 
 
 def _window(what: str, x: Tensor, axis: int, start: Tensor, size: Any) -> Tensor:
-    count, length = whole(f"a size of {what}", size), x.shape[axis]
-    if count < 0 or (isinstance(length, int) and count > length):
-        raise ShapeError(f"{what}: a window of {count} does not fit axis {axis} of {x.type!r}")
+    places, length = count(f"a size of {what}", size), x.shape[axis]
+    missing = computed(sub, places, length)
+    if is_negative(places) or (missing is not None and at_least(missing, 1)):
+        raise ShapeError(f"{what}: a window of {places} does not fit axis {axis} of {x.type!r}")
     if start.ndim:
         raise ShapeError(f"{what}: a start is 0-d, got {start.type!r} for axis {axis}")
     total, start = size_over(x, (axis,), as_dtype("int64")), cast(start, "int64")
     start = where(less(start, 0), start + total, start)
-    first = maximum(minimum(start, total - count), 0)
-    return first + constant(np.arange(count))
+    first = maximum(minimum(start, total - places), 0)
+    return first + arange(places)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import mul
+
 from ...base.errors import ShapeError, SymbolicError
 from ...base.flags import truth
+from ...base.length import Length
+from ...ir.types import count_of, is_negative
 from ..base import (
     Any,
+    DType,
     DTypeError,
     Tensor,
     TensorLike,
@@ -13,6 +19,7 @@ from ..base import (
     as_tensor,
     cast,
     constant,
+    count,
     kind_of,
     like,
     np,
@@ -21,15 +28,18 @@ from ..base import (
     type_of,
     whole,
 )
-from ..create.creation import linspace, ones_like, spaced
+from ..create.creation import arange, full, linspace, ones_like, spaced, tril, triu
 from ..elementwise.exponential import exp, log
-from ..elementwise.logic import less, where
+from ..elementwise.logic import equal, less, where
 from ..elementwise.magnitudes import abs, sign
 from ..elementwise.powers import power
+from ..reduce.cumulative import cumprod
 from ..shape.indexing import as_places, check_integers
 from ..shape.joining import stack, tensors_of
-from ..shape.reshaping import expand_dims, listed, moveaxis
+from ..shape.padding import flip
+from ..shape.reshaping import broadcast_to, expand_dims, listed, moveaxis
 from .at import at, indices_in_bounds
+from .nonzero import nonzero
 
 __all__ = [
     "diag_indices",
@@ -58,13 +68,13 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
     """The indices of a shape, axis by axis.
 
     Parameters:
-        dimensions: known lengths.
+        dimensions: ints and lengths.
         dtype: of the indices.
         sparse: whether each axis is given by itself, with length 1 along the others.
 
-    Returns: a constant (N, *dimensions); sparse: a tuple of N of them.
+    Returns: a tensor (N, *dimensions), for N of them; sparse: a tuple of N.
 
-    Raises: ShapeError for what are no known lengths.
+    Raises: ShapeError for a negative length; TypeError for what are no lengths.
 
     Source: numpy.indices.
 
@@ -76,8 +86,19 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
             [0, 1]]])
     """
     truth("sparse", sparse)
-    made = np.indices(_lengths("indices", dimensions), as_dtype(dtype), sparse=sparse)  # type: ignore[call-overload]
+    dims, kind = _lengths("indices", dimensions), as_dtype(dtype)
+    if any(isinstance(d, Length) for d in dims):
+        lines = _lines(dims, kind)
+        return tuple(lines) if sparse else stack([broadcast_to(line, dims) for line in lines])
+    made = np.indices(dims, kind, sparse=sparse)  # type: ignore[call-overload]
     return tuple(map(constant, made)) if sparse else constant(made)
+
+
+def _lines(dims: tuple[Any, ...], dtype: DType) -> list[Tensor]:
+    """0, 1, 2, ... along each axis of a shape, with length 1 along the others."""
+    axes = range(len(dims))
+    lines = [cast(arange(d), dtype) for d in dims]
+    return [expand_dims(t, tuple(a for a in axes if a != i)) for i, t in enumerate(lines)]
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs: Any) -> Any:
@@ -85,13 +106,13 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs:
 
     Parameters:
         function: of as many tensors as there are lengths, each of that shape.
-        shape: known lengths.
+        shape: ints and lengths.
         dtype: of the indices.
         **kwargs: further arguments of the function.
 
     Returns: what the function returns.
 
-    Raises: ShapeError for what are no known lengths.
+    Raises: ShapeError for a negative length; TypeError for what are no lengths.
 
     Source: numpy.fromfunction.
 
@@ -99,27 +120,29 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs:
     array([[ 0, 10],
            [ 1, 11]])
     """
-    grid = np.indices(_lengths("fromfunction", shape), as_dtype(dtype))
-    return function(*map(constant, grid), **kwargs)
+    dims, kind = _lengths("fromfunction", shape), as_dtype(dtype)
+    if any(isinstance(d, Length) for d in dims):
+        return function(*[broadcast_to(line, dims) for line in _lines(dims, kind)], **kwargs)
+    return function(*map(constant, np.indices(dims, kind)), **kwargs)
 
 
-def _lengths(what: str, shape: Any) -> tuple[int, ...]:
-    dims = tuple([whole(f"a length of {what}", d) for d in listed(shape)])
-    if any(d < 0 for d in dims):
+def _lengths(what: str, shape: Any) -> tuple[Any, ...]:
+    dims = tuple([count(f"a length of {what}", d) for d in listed(shape)])
+    if any(is_negative(d) for d in dims):
         raise ShapeError(f"{what} takes lengths >= 0, got {shape!r}")
     return dims
 
 
-def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: Any = "float64") -> Tensor:
+def tri(n_rows: Any, n_cols: Any = None, k: int = 0, dtype: Any = "float64") -> Tensor:
     """Ones on and below a diagonal, zeros above.
 
     Parameters:
-        n_rows: how many rows.
+        n_rows: how many rows, an int or a length.
         n_cols: how many columns; None: as many.
         k: the last diagonal with ones, counted upwards from the main one.
         dtype: any.
 
-    Returns: a constant (n_rows, n_cols).
+    Returns: a tensor (n_rows, n_cols).
 
     Raises: TypeError for what are no integers.
 
@@ -130,23 +153,26 @@ def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: Any = "float6
            [1., 1., 0.]])
     """
     rows, columns = _sides("tri", n_rows, n_cols)
-    return constant(np.tri(rows, columns, whole("k", k), dtype=as_dtype(dtype)))
+    k, kind = whole("k", k), as_dtype(dtype)
+    if isinstance(rows, Length) or isinstance(columns, Length):
+        return tril(full((rows, columns), 1, kind), k)
+    return constant(np.tri(rows, columns, k, dtype=kind))
 
 
-def _sides(what: str, n: Any, m: Any) -> tuple[int, int]:
+def _sides(what: str, n: Any, m: Any) -> tuple[Any, Any]:
     rows, columns = _lengths(what, (n, n if m is None else m))
     return rows, columns
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """Rows and columns of the elements on and below a diagonal, row by row.
 
     Parameters:
-        n: how many rows.
+        n: how many rows, an int or a length.
         k: the last diagonal, counted upwards from the main one.
         m: how many columns; None: as many.
 
-    Returns: two constants of one length.
+    Returns: two tensors of one length.
 
     Raises: TypeError for what are no integers.
 
@@ -156,18 +182,35 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     (array([0, 1, 1]), array([0, 0, 1]))
     """
     rows, columns = _sides("tril_indices", n, m)
-    return tuple(map(constant, np.tril_indices(rows, whole("k", k), columns)))
+    k = whole("k", k)
+    if isinstance(rows, Length) or isinstance(columns, Length):
+        mask = tril(full((rows, columns), True), k)
+        return nonzero(mask, size=_below(rows, columns, k))
+    return tuple(map(constant, np.tril_indices(rows, k, columns)))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+def _below(rows: Any, columns: Any, k: int) -> Any:
+    """How many elements of a matrix are on and below a diagonal.
+
+    Row i has i + k + 1 of them, if not less than 0 or more than there are columns.
+    """
+
+    def up_to(last: Any) -> Any:
+        rising = Length.min(Length.max(last, 0), columns)
+        return rising * (rising + 1) // 2 + columns * Length.max(last - columns, 0)
+
+    return up_to(rows + k) - up_to(k)
+
+
+def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """Rows and columns of the elements on and above a diagonal, row by row.
 
     Parameters:
-        n: how many rows.
+        n: how many rows, an int or a length.
         k: the first diagonal, counted upwards from the main one.
         m: how many columns; None: as many.
 
-    Returns: two constants of one length.
+    Returns: two tensors of one length.
 
     Raises: TypeError for what are no integers.
 
@@ -177,7 +220,11 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     (array([0, 0, 1]), array([0, 1, 1]))
     """
     rows, columns = _sides("triu_indices", n, m)
-    return tuple(map(constant, np.triu_indices(rows, whole("k", k), columns)))
+    k = whole("k", k)
+    if isinstance(rows, Length) or isinstance(columns, Length):
+        mask = triu(full((rows, columns), True), k)
+        return nonzero(mask, size=rows * columns - _below(rows, columns, k - 1))
+    return tuple(map(constant, np.triu_indices(rows, k, columns)))
 
 
 def tril_indices_from(x: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
@@ -224,22 +271,21 @@ def triu_indices_from(x: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
     return triu_indices(rows, k, columns)
 
 
-def _matrix(what: str, x: TensorLike) -> tuple[int, int]:
+def _matrix(what: str, x: TensorLike) -> tuple[Any, Any]:
     of = type_of(x)
-    lengths = [d for d in of.shape if isinstance(d, int)]
-    if len(of.shape) != 2 or len(lengths) != 2:
-        raise ShapeError(f"{what} takes a matrix of known lengths, got {of!r}")
-    return lengths[0], lengths[1]
+    if len(of.shape) != 2 or None in of.shape:
+        raise ShapeError(f"{what} takes a matrix whose lengths do not depend on values, got {of!r}")
+    return of.shape[0], of.shape[1]
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
+def diag_indices(n: Any, ndim: int = 2) -> tuple[Tensor, ...]:
     """Indices of the main diagonal of a shape (n, n, ...).
 
     Parameters:
-        n: the length of each axis.
+        n: the length of each axis, an int or a length.
         ndim: how many axes.
 
-    Returns: a tuple of ndim constants (n,), all 0, 1, 2, ...
+    Returns: a tuple of ndim tensors (n,), all 0, 1, 2, ...
 
     Raises: TypeError for what are no integers.
 
@@ -251,17 +297,17 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """
     (length,) = _lengths("diag_indices", n)
     axes = whole("ndim", ndim)
-    return (constant(np.arange(length)),) * axes if axes > 0 else ()
+    return (arange(length),) * axes if axes > 0 else ()
 
 
 def diag_indices_from(x: TensorLike) -> tuple[Tensor, ...]:
     """diag_indices for the shape of a tensor.
 
-    Parameters: x: at least two axes of one known length.
+    Parameters: x: at least two axes of one length.
 
-    Returns: a constant for each axis.
+    Returns: a vector for each axis.
 
-    Raises: ShapeError for fewer axes, or lengths that differ or are not known.
+    Raises: ShapeError for fewer axes, or lengths that differ or depend on values.
 
     Gradient: none; only the shape of x is read.
 
@@ -271,8 +317,8 @@ def diag_indices_from(x: TensorLike) -> tuple[Tensor, ...]:
     (array([0, 1]), array([0, 1]))
     """
     of = type_of(x)
-    if len(of.shape) < 2 or len(set(of.shape)) != 1 or not isinstance(of.shape[0], int):
-        raise ShapeError(f"diag_indices_from takes equal known lengths, got {of!r}")
+    if len(of.shape) < 2 or len(set(of.shape)) != 1 or of.shape[0] is None:
+        raise ShapeError(f"diag_indices_from takes equal lengths, got {of!r}")
     return diag_indices(of.shape[0], len(of.shape))
 
 
@@ -286,13 +332,18 @@ def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Tensor, ...]:
 
     Returns: two constants of one length.
 
-    Raises: SymbolicError for a function that makes tensors.
+    Raises: SymbolicError for a function that makes tensors; ShapeError for an open n.
 
     Source: numpy.mask_indices.
 
     >>> gg.evaluate(gg.mask_indices(2, np.triu))
     (array([0, 0, 1]), array([0, 1, 1]))
     """
+    if isinstance(n, Length):
+        raise ShapeError(
+            f"mask_indices: a function of NumPy takes a matrix of known lengths, and n = {n} is "
+            "open; use gg.nonzero(mask, size=...) of a mask that is a tensor, or gg.tril_indices"
+        )
     rows, columns = _sides("mask_indices", n, None)
     mask = mask_func(np.ones((rows, columns), np.int64), k)
     if isinstance(mask, Tensor):
@@ -345,7 +396,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> tuple[Te
 
     Parameters:
         indices: integers from 0 to the number of elements less one.
-        shape: known lengths.
+        shape: ints and lengths.
         order: "C": the last axis runs first; "F": the first one.
 
     Returns: a tuple of int64 tensors of the shape of indices, one for each length.
@@ -362,13 +413,24 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> tuple[Te
     """
     numbers, dims = as_tensor(indices), _lengths("unravel_index", shape)
     check_integers(numbers.type)
+    if any(isinstance(d, Length) for d in dims):
+        places = _looked_up(arange(count_of(dims)), cast(as_places(numbers), "int64"))
+        pairs = zip(dims, _steps(dims, _order(order)))
+        return tuple([places // Length.max(s, 1) % Length.max(d, 1) for d, s in pairs])
     table = np.indices(dims).reshape(len(dims), -1, order=_order(order))
     return tuple([_looked_up(row, cast(as_places(numbers), "int64")) for row in table])
 
 
 def _looked_up(row: Any, numbers: Tensor) -> Tensor:
-    from_end = where(less(numbers, 0), row.size, numbers)
-    return constant(row)[from_end]
+    from_end = where(less(numbers, 0), row.shape[0], numbers)
+    return as_tensor(row)[from_end]
+
+
+def _steps(dims: tuple[Any, ...], order: str) -> list[Any]:
+    """How far apart neighbours along each axis are, in elements."""
+    inner = dims[:0:-1] if order == "C" else dims[:-1]
+    steps = list(accumulate(inner, mul, initial=1))[: len(dims)]
+    return steps[::-1] if order == "C" else steps
 
 
 def _order(order: str) -> Any:
@@ -383,7 +445,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     Parameters:
         multi_index: integers for each axis: a sequence of tensors, or a tensor whose axis 0 numbers
             the axes; they broadcast.
-        dims: known lengths.
+        dims: ints and lengths.
         mode: what an index out of bounds means, for all axes or one for each: "wrap" (counted round
             and round), "clip" (the nearest one), or "raise".
         order: "C": the last axis runs first; "F": the first one.
@@ -409,10 +471,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             f"ravel_multi_index takes an index and a mode for each of {lengths}, got {len(coords)} "
             f"and {len(modes)}"
         )
-    steps = np.cumprod([1, *(lengths[::-1] if _order(order) == "C" else lengths)])[:-1]
-    steps = steps[::-1] if order == "C" else steps
     total = constant(0, "int64")
-    for index, length, how, step in zip(coords, lengths, modes, steps.tolist()):
+    for index, length, how, step in zip(coords, lengths, modes, _steps(lengths, _order(order))):
         total = total + _inside(index, length, how) * step
     return total
 
@@ -422,24 +482,24 @@ def _integers(t: Tensor) -> Tensor:
     return t
 
 
-def _inside(index: Tensor, length: int, mode: str) -> Tensor:
+def _inside(index: Tensor, length: Any, mode: str) -> Tensor:
     if mode == "raise":
-        return _looked_up(np.arange(length), cast(as_places(index), "int64"))
-    return indices_in_bounds(index, constant(length), mode)
+        return _looked_up(arange(length), cast(as_places(index), "int64"))
+    return indices_in_bounds(index, as_tensor(length), mode)
 
 
-def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: TensorLike, N: Any = None, increasing: bool = False) -> Tensor:
     """Powers of the elements of a vector, row by row: Vandermonde's matrix.
 
     Parameters:
         x: a vector.
-        N: how many powers, from 0 on; None: as many as x has elements, whose number is then known.
+        N: how many powers, from 0 on, an int or a length; None: as many as x has elements.
         increasing: whether the powers increase from left to right, or decrease.
 
     Returns: a matrix with a row for each element; of the dtype of x promoted with int64:
         float64 for float32, too.
 
-    Raises: ShapeError for what is no vector, or a length that is not known.
+    Raises: ShapeError for what is no vector, or a number that depends on values.
 
     Gradient: dx = the sum over rows of dy times the powers' derivatives.
 
@@ -453,13 +513,17 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
     truth("increasing", increasing)
     x = as_tensor(x)
     x = cast(x, result_dtype([x.dtype, as_dtype(np.int64)]))
-    if x.ndim != 1 or (N is None and not isinstance(x.shape[0], int)):
-        raise ShapeError(f"vander takes a vector of known length, or N, got {x.type!r}")
-    (count,) = _lengths("vander", x.shape[0] if N is None else N)
+    if x.ndim != 1 or (N is None and x.shape[0] is None):
+        raise ShapeError(f"vander takes a vector of a length that has a name, or N, got {x.type!r}")
+    (number,) = _lengths("vander", x.shape[0] if N is None else N)
+    if isinstance(number, Length):
+        factors = where(equal(arange(number), 0), 1, expand_dims(x, 1))
+        made = cumprod(factors, 1)
+        return made if increasing else flip(made, 1)
     powers = [ones_like(x)]
-    for _ in range(count - 1):
+    for _ in range(number - 1):
         powers.append(powers[-1] * x)
-    if not count:
+    if not number:
         return expand_dims(x, 1)[:, :0]
     return stack(powers if increasing else powers[::-1], axis=1)
 
@@ -480,7 +544,7 @@ def logspace(
 
     Parameters:
         start, stop: numbers or tensors, which broadcast.
-        num: how many.
+        num: how many, an int or a length.
         endpoint: whether the last one is base**stop; else the next one would be.
         base: a number, or a tensor that broadcasts with them.
         dtype: what to cast them to; None: floating.
@@ -499,7 +563,7 @@ def logspace(
     """
     truth("endpoint", endpoint)
     num, axis = spaced("logspace", num, axis, start, stop, base)
-    if not any(isinstance(v, Tensor) for v in (start, stop, base)):
+    if not any(isinstance(v, Tensor | Length) for v in (start, stop, base, num)):
         made: Any = np.logspace(start, stop, num, endpoint, base, dtype, axis)
         return constant(made)
     points = linspace(start, stop, num, endpoint=endpoint)
@@ -520,8 +584,9 @@ def geomspace(
     """Numbers from start to stop, each the same multiple of the one before.
 
     Parameters:
-        start, stop: numbers or tensors of one sign, which broadcast; numbers may be complex.
-        num: how many.
+        start, stop: numbers or tensors of one sign, which broadcast; numbers may be complex where
+            num is an int.
+        num: how many, an int or a length.
         endpoint: whether the last one is stop; else the next one would be.
         dtype: what to cast them to; None: floating.
         axis: where the numbers lie in the result.
@@ -540,18 +605,24 @@ def geomspace(
     array([  1.,  10., 100.])
     """
     truth("endpoint", endpoint)
-    count, axis = spaced("geomspace", num, axis, start, stop)
-    if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        made: Any = np.geomspace(start, stop, count, endpoint, dtype, axis)
+    number, axis = spaced("geomspace", num, axis, start, stop)
+    if not any(isinstance(v, Tensor | Length) for v in (start, stop, number)):
+        made: Any = np.geomspace(start, stop, number, endpoint, dtype, axis)
         return constant(made)
     first, last = promoted(start, stop, floating=True)
     if kind_of(first.dtype) == "c":
         raise DTypeError(f"geomspace of tensors takes real numbers, got {first.type!r}")
-    points = exp(linspace(log(abs(first)), log(abs(last)), count, endpoint=endpoint))
+    points = exp(linspace(log(abs(first)), log(abs(last)), number, endpoint=endpoint))
     points = points * sign(first)
-    ends = [(0, first)] if count else []
-    ends += [(count - 1, last)] if endpoint and count > 1 else []
-    for place, end in ends:
-        points = at(points)[place].set(end)
+    if isinstance(number, Length):
+        place = expand_dims(arange(number), tuple(range(1, points.ndim)))
+        points = where(equal(place, 0), first, points)
+        if endpoint:
+            points = where(equal(place, Length.max(number - 1, 1)), last, points)
+    else:
+        ends = [(0, first)] if number else []
+        ends += [(number - 1, last)] if endpoint and number > 1 else []
+        for i, end in ends:
+            points = at(points)[i].set(end)
     points = moveaxis(points, 0, axis)
     return points if dtype is None else cast(points, dtype)

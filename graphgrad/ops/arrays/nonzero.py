@@ -7,7 +7,7 @@ is too much is left out, what is missing is filled up, and all backends and vmap
 from __future__ import annotations
 
 from ...base.errors import ShapeError
-from ...ir.types import Dim
+from ...ir.types import Dim, is_negative
 from ..base import (
     Any,
     Constant,
@@ -17,13 +17,11 @@ from ..base import (
     as_tensor,
     build,
     cast,
-    constant,
+    count,
     kind_of,
     like,
-    np,
-    whole,
 )
-from ..create.creation import ones_like, zeros_like
+from ..create.creation import arange, ones_like, zeros, zeros_like
 from ..documented import documented
 from ..elementwise.bounds import maximum, minimum
 from ..elementwise.logic import less, not_equal, where
@@ -39,19 +37,18 @@ from ..shape.reshaping import broadcast_to, expand_dims, flatten, moveaxis, norm
 __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat", "trim_zeros"]
 
 
-def checked_size(size: Any) -> int:
-    """A size as an int; ShapeError for a negative one."""
-    length = whole("size", size)
-    if length < 0:
+def checked_size(size: Any) -> Any:
+    """A size as an int, or the length that it is; ShapeError for a negative one."""
+    length = count("size", size)
+    if is_negative(length):
         raise ShapeError(f"a size is never negative, got {length}")
     return length
 
 
 def counted_up(x: Tensor) -> Tensor:
     """0, 1, 2, ... for the elements of a vector, whose length may be unknown."""
-    length = x.shape[0]
-    if isinstance(length, int):
-        return constant(np.arange(length))
+    if x.shape[0] is not None:
+        return arange(x.shape[0])
     return cumsum(ones_like(x, dtype=INT64)) - 1
 
 
@@ -60,12 +57,12 @@ def length_of(x: Tensor, axis: int = 0) -> Tensor:
     return size_over(x, (axis,), INT64)
 
 
-def first_places(flags: Tensor, size: int) -> tuple[Tensor, Tensor]:
+def first_places(flags: Tensor, size: Any) -> tuple[Tensor, Tensor]:
     """The first places where a vector of bools holds, and which of them there are; (size,) both."""
     before = cumsum(flags) - 1
     slot = where(flags, minimum(before, size), size)
-    slots = scatter_add(constant(np.zeros(size + 1, np.int64)), slot, counted_up(flags))
-    there = less(constant(np.arange(size)), sum(flags))
+    slots = scatter_add(zeros(size + 1, "int64"), slot, counted_up(flags))
+    there = less(arange(size), sum(flags))
     return getitem(slots, slice(size)), there
 
 
@@ -287,8 +284,8 @@ def repeat(
 
     Parameters:
         x: any shape and dtype.
-        repeats: a number, or one number for each place along the axis, whose length is then known;
-            or a tensor of such, 0-d or a vector.
+        repeats: a number or a length, or one number for each place along the axis, whose length is
+            then known; or a tensor of such, 0-d or a vector.
         axis: the axis; None: x is flattened first.
         total_repeat_length: how long the axis becomes: what is too much is left out, the last place
             is repeated for what is missing, negative numbers count as 0. None: as long as the
@@ -330,14 +327,14 @@ def _counts(repeats: Tensor, x: Tensor, axis: int) -> Tensor:
             f"place, got {repeats.type!r}"
         )
     counts = cast(repeats, INT64)
-    if isinstance(here, int):
+    if here is not None:
         return counts if there == here else broadcast_to(counts, (here,))
     beside = tuple([i for i in range(x.ndim) if i != axis])
     return counts + sum(zeros_like(x, dtype=INT64), beside)
 
 
-def _padded_places(counts: Tensor, total: int) -> Tensor:
+def _padded_places(counts: Tensor, total: Any) -> Tensor:
     """Each place as often as counts say, cut or the last one repeated to a total length."""
     ends = minimum(cumsum(maximum(counts, 0)), total)
-    marks = scatter_add(constant(np.zeros(total + 1, np.int64)), ends, 1)
+    marks = scatter_add(zeros(total + 1, "int64"), ends, 1)
     return minimum(getitem(cumsum(marks), slice(total)), length_of(counts) - 1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from operator import mul
+
 from ...base.errors import ShapeError
+from ...ir.types import computed
 from ..base import Any, Tensor, TensorLike, as_tensor, promoted, whole
 from ..create.creation import diag
 from ..elementwise.arithmetic import multiply
@@ -129,7 +132,7 @@ def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     Returns: a tensor whose lengths are the products of theirs.
 
-    Raises: ShapeError where more than one length of the result is not known.
+    Raises: ShapeError where more than one length of the result depends on values.
 
     Gradient: dx1 = the sums of dy * x2 over blocks, dx2 = the sum of the blocks of dy, each times
     its element of x1.
@@ -143,9 +146,12 @@ def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     ndim = max(x1.ndim, x2.ndim)
     x1, x2 = (expand_dims(x, tuple(range(ndim - x.ndim))) for x in (x1, x2))
     pairs = list(zip(x1.shape, x2.shape))
-    dims = [a * b if isinstance(a, int) and isinstance(b, int) else -1 for a, b in pairs]
-    if dims.count(-1) > 1:
-        raise ShapeError(f"kron of {x1.type!r} and {x2.type!r}: at most one length can be unknown")
+    made = [computed(mul, *pair) for pair in pairs]
+    if made.count(None) > 1:
+        raise ShapeError(
+            f"kron of {x1.type!r} and {x2.type!r}: at most one length can depend on values"
+        )
+    dims = [-1 if d is None else d for d in made]
     left = expand_dims(x1, tuple(range(1, 2 * ndim, 2)))
     right = expand_dims(x2, tuple(range(0, 2 * ndim, 2)))
     return reshape(multiply(left, right), tuple(dims))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ...base.errors import ShapeError, SymbolicError
+from ...base.length import Length
+from ...ir.types import count_of, is_negative
 from ..base import (
     Any,
     DTypeError,
@@ -15,13 +17,14 @@ from ..base import (
     array_of,
     as_tensor,
     constant,
+    count,
     kind_of,
     like,
     np,
     promoted,
     tensor_type,
-    whole,
 )
+from ..create.creation import arange, zeros
 from ..shape.indexing import take
 from ..shape.joining import concat, split, tensors_of
 from ..shape.padding import Pad, tile
@@ -392,12 +395,12 @@ def resize(x: TensorLike, new_shape: Any) -> Tensor:
     """The elements of x in another shape, repeated as often as it takes.
 
     Parameters:
-        x: a tensor of a known number of elements, any dtype.
-        new_shape: an int or a tuple of known lengths.
+        x: any shape and dtype.
+        new_shape: an int, a length, or a tuple of these.
 
     Returns: a tensor of that shape, of the dtype of x; of no elements, zeros.
 
-    Raises: ShapeError for lengths that are negative or not known.
+    Raises: ShapeError for lengths that are negative, or an x whose size depends on values.
 
     Gradient: dx = dy added up over the copies.
 
@@ -408,14 +411,19 @@ def resize(x: TensorLike, new_shape: Any) -> Tensor:
            [3, 1]])
     """
     x = as_tensor(x)
-    shape = tuple(whole("a length", d) for d in listed(new_shape))
-    if x.size is None or any(d < 0 for d in shape):
-        raise ShapeError(f"resize of {x.type!r} to {new_shape}: lengths are known, and >= 0")
-    count = int(np.prod(shape, dtype=np.int64))
-    if x.size == 0:
+    shape = tuple(count("a length", d) for d in listed(new_shape))
+    here, wanted = count_of(x.shape), count_of(shape)
+    if here is None or any(is_negative(d) for d in shape):
+        raise ShapeError(
+            f"resize of {x.type!r} to {new_shape}: a number of elements does not depend on values, "
+            "and lengths are >= 0"
+        )
+    if here == 0:
         return broadcast_to(like(0, x), shape)
-    copies = -(-count // x.size)
-    return reshape(tile(flatten(x), copies)[:count], shape)
+    if isinstance(here, Length) or isinstance(wanted, Length):
+        elements = concat([flatten(x), zeros(1, x.dtype)])  # the last one stands for none at all
+        return reshape(take(elements, arange(wanted) % Length.max(here, 1)), shape)
+    return reshape(tile(flatten(x), -(-wanted // here))[:wanted], shape)
 
 
 # --- cut ---------------------------------------------------------------------------------------
@@ -428,12 +436,12 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple
         x: at least one axis, any dtype.
         indices_or_sections: an int, the number of parts, of which the first are one longer where
             they cannot be equal; or the places of the cuts, in order.
-        axis: the axis; its length is known where a number of parts is given.
+        axis: the axis.
 
     Returns: a tuple of tensors, of the dtype of x.
 
-    Raises: ShapeError if x has no such axis, its length is not known, or for places that are not in
-    order; ValueError for less than one part.
+    Raises: ShapeError if x has no such axis, or its length depends on values, and for less than one
+    part.
 
     Gradient: dx = concat(dys, axis).
 
@@ -446,17 +454,16 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple
     axis = normal_axis(axis, x.ndim)
     if not isinstance(indices_or_sections, int | np.integer):
         return split(x, indices_or_sections, axis)
-    count, length = int(indices_or_sections), x.shape[axis]
-    if count < 1:
-        raise ShapeError(f"array_split of {x.type!r} into {count} parts")
-    if not isinstance(length, int):
+    parts, length = int(indices_or_sections), x.shape[axis]
+    if parts < 1:
+        raise ShapeError(f"array_split of {x.type!r} into {parts} parts")
+    if length is None:
         raise ShapeError(
-            f"array_split along axis {axis} of {x.type!r}: how long the parts are is known only "
-            "with the length; use gg.split for equal parts"
+            f"array_split along axis {axis} of {x.type!r}: that length depends on values; use "
+            "gg.split for equal parts"
         )
-    short, longer = divmod(length, count)
-    ends = np.cumsum([short + (i < longer) for i in range(count)])
-    return split(x, ends[:-1].tolist(), axis)
+    short, longer = divmod(length, parts)
+    return split(x, [i * short + Length.min(i, longer) for i in range(1, parts)], axis)
 
 
 def block_diag(*arrays: TensorLike) -> Tensor:

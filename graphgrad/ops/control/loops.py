@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, overload
 
 from ...base.errors import DTypeError, ShapeError
 from ...base.flags import truth
+from ...base.length import Length
 from ...base.position import caller, show
 from ...base.tree import flatten, paths, unflatten
 from ...ir.build import adopted, apply, build, graph_elsewhere
@@ -14,8 +15,8 @@ from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.program import Program
 from ...ir.typed import Leaf, Nest, X, Y
-from ...ir.types import TensorType, compatible, tensor_type
-from ..base import as_tensor, kind_of, whole
+from ...ir.types import TensorType, compatible, is_negative, tensor_type
+from ..base import as_tensor, count, kind_of, whole
 from ..documented import documented
 from ..elementwise.accumulate import EnsureLike
 from ..elementwise.logic import less
@@ -124,7 +125,7 @@ def scan(
     f: Callable[[Tensor, Tensor], tuple[Tensor, Y]],
     init: Leaf,
     xs: Leaf,
-    length: int | None = None,
+    length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Tensor, Y]: ...
@@ -133,7 +134,7 @@ def scan(
     f: Callable[[Tensor, Any], tuple[Tensor, Y]],
     init: Leaf,
     xs: Nest | None = None,
-    length: int | None = None,
+    length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Tensor, Y]: ...
@@ -142,7 +143,7 @@ def scan(
     f: Callable[[Any, Any], tuple[X, Y]],
     init: Nest,
     xs: Any = None,
-    length: int | None = None,
+    length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[X, Y]: ...
@@ -151,7 +152,7 @@ def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
-    length: int | None = None,
+    length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Any, Any]:
@@ -165,7 +166,7 @@ def scan(
             next carry has the structure, shapes and dtypes of the carry.
         init: the first carry, any nesting of tensors.
         xs: tensors with one number of rows, in any nesting; None: there are none, x is None.
-        length: how many runs; needed without xs, else checked.
+        length: how many runs, an int or a length; needed without xs, else checked.
         reverse: go from the last row to the first; y of a row stands at its place.
         unroll: as many runs are built in one body, which is larger and run less often.
 
@@ -193,7 +194,7 @@ def _scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
-    length: int | None = None,
+    length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Any, Any]:
@@ -228,11 +229,11 @@ def _row(x: Tensor) -> TensorType:
     return tensor_type(x.shape[1:], x.dtype)
 
 
-def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int | None:
+def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> Any:
     """What is said of the number of runs; None where the rows are counted when run."""
     if length is not None:
-        length = whole("length", length)
-        if not 0 <= length < MANY:
+        length = count("length", length)
+        if is_negative(length) or (isinstance(length, int) and length >= MANY):
             raise ShapeError(f"{what} runs at least 0 and less than 2**63 times, not {length}")
     known = {"length": length}
     for name, x in zip(paths(xs, "xs") if stacked else (), stacked, strict=True):
@@ -246,7 +247,7 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> int |
         raise ShapeError(f"{what} goes over rows of one number, got {numbers}")
     if length is None and not stacked:
         raise ShapeError(f"{what} has neither xs nor a length")
-    return None if length is None else int(length)
+    return length
 
 
 @overload
@@ -294,7 +295,8 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
     """carry = f(i, carry) for i = lo, lo + 1, ... hi - 1: the last carry, or init if lo >= hi.
 
     Parameters:
-        lo, hi: ints, or scalar integer tensors, for a number of runs that is known when run.
+        lo, hi: ints or lengths, or scalar integer tensors, for a number of runs that depends on
+            values.
         f: takes (i, carry), with i an int64 scalar, and returns the next carry.
         init: the first carry, any nesting of tensors, whose structure, shapes and dtypes stay.
 
@@ -316,7 +318,7 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
         return _while_loop(
             FORI, lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
         )[1]
-    runs = max(0, whole("hi", hi) - whole("lo", lo))
+    runs = Length.max(0, count("hi", hi) - count("lo", lo))
     start = as_tensor(lo, "int64")
     return _scan(FORI, lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
 
@@ -439,17 +441,20 @@ def _unrolled(
     start: Start,
     xs: Any,
     stacked: Sequence[Tensor],
-    length: int | None,
+    length: Any,
     reverse: bool,
     unroll: int,
 ) -> tuple[Any, Any]:
-    """The loop with `unroll` runs in one body; what is left over is built run by run."""
+    """The loop with `unroll` runs in one body; what is left over is built run by run, or is a loop
+    where its number is open."""
     if unroll < 1:
         raise ValueError(f"unroll is at least 1, got {unroll}")
-    count = length if length is not None else stacked[0].shape[0]
-    if not isinstance(count, int):
-        raise ShapeError(f"{start.what} unrolls {count} runs: it needs a known length")
-    cut = count - count % unroll
+    total: Any = length if length is not None else stacked[0].shape[0]
+    if total is None:
+        raise ShapeError(
+            f"{start.what} unrolls a number of runs that depends on values; leave unroll out"
+        )
+    cut = total - total % unroll
 
     def run(carry: Any, rows: Sequence[Tensor], count: int) -> tuple[Any, Any]:
         """So many runs, one after the other: the last carry, and what they made, stacked."""
@@ -470,14 +475,17 @@ def _unrolled(
         return carry, None if ys is None else unflatten(ys, merged)
 
     def rest(carry: Any) -> tuple[Any, Any]:
-        return run(carry, [x[cut:] for x in stacked], count - cut)
+        rows = [x[cut:] for x in stacked]
+        if isinstance(total, int):
+            return run(carry, rows, total - cut)
+        return scan(f, carry, None if xs is None else unflatten(xs, rows), total - cut, reverse)
 
     carry = unflatten(start.tree, start.tensors)
-    if not count:
-        return scan(f, carry, xs, count, reverse)
-    if not cut:
+    if total == 0:
+        return scan(f, carry, xs, total, reverse)
+    if cut == 0:
         return rest(carry)
-    if cut == count:
+    if cut == total:
         return main(carry)
     first, second = (rest, main) if reverse else (main, rest)
     carry, one = first(carry)

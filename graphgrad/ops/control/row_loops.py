@@ -13,7 +13,7 @@ from ...base.errors import ExecutionError, ShapeError
 from ...base.lazy import LazyMethod
 from ...ir.op import Op, Types
 from ...ir.program import Program
-from ...ir.types import Dim, TensorType, as_dtype, tensor_type
+from ...ir.types import Dim, TensorType, as_dtype, is_negative, tensor_type
 from ..base import Derivative, Full, OnesLike, Tensor, apply, build, cast
 from ..onnx_loops import scanned
 from ..reduce.cumulative import CumSum
@@ -44,7 +44,7 @@ class Scan(Op, interned=False):
     programs: tuple[Program]
     carries: int
     slices: int
-    length: int | None
+    length: Any
     reverse: bool
     history: tuple[int, ...]
     hidden: int = 0
@@ -91,6 +91,8 @@ class Scan(Op, interned=False):
         lengths = [t.shape[0] for t in types[self.carries : self.carries + self.slices]]
         known: dict[Dim, None] = dict.fromkeys([self.length, *lengths])
         numbers = [n for n in known if isinstance(n, int)]
+        if self.length is not None and is_negative(self.length):
+            raise ShapeError(f"a loop runs {self.length} times")
         if len(numbers) > 1:
             raise ShapeError(f"a loop goes over rows of one number, got {numbers}")
         return next(iter(numbers), next((n for n in known if n is not None), None))
@@ -228,7 +230,7 @@ def row_numbers(count: Dim, stack: Tensor | None = None) -> Tensor:
     """0, 1, 2, ...: the number of every row of a stack, or of so many."""
     if stack is not None:
         count = stack.shape[0]
-    if isinstance(count, int):
+    if count is not None:
         ones = apply(Full((count,), 1, as_dtype("int64")))
     else:
         assert stack is not None
@@ -244,7 +246,7 @@ def looped(
     after: Sequence[Tensor],
     rows: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    length: int | None,
+    length: Any,
     reverse: bool,
     hidden: int | None = None,
 ) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ import builtins
 from ...base.errors import GraphGradError, ShapeError
 from ...base.flags import truth, truth_if_given
 from ...base.length import Length
-from ...ir.types import as_shape, computed
+from ...ir.types import as_shape, computed, is_negative
 from ..base import (
     Any,
     Derivative,
@@ -40,7 +40,7 @@ from ..base import (
 )
 from ..documented import documented
 from ..dtypes import check_device
-from ..elementwise.logic import GREATER_EQUAL, LESS_EQUAL, WHERE
+from ..elementwise.logic import GREATER_EQUAL, LESS_EQUAL, WHERE, equal, where
 from ..elementwise.rounding import floor
 from ..making import Making
 from ..onnx_places import AT, scattered
@@ -312,6 +312,13 @@ class Arange(Op):
     def kernel(self, xp: Any) -> Any:
         return xp.arange(self.start, self.stop, self.step, dtype=self.dtype)
 
+    def to_onnx(self, to: Any) -> Any:
+        if not self.open_lengths:
+            return None
+        ends = [to.value(n, as_dtype("int64")) for n in (self.start, self.stop, self.step)]
+        (y,) = self.infer()
+        return to.cast(to.Range(*ends, shape=y.shape), self.dtype)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(0, 5, 1, as_dtype("int64")), []
@@ -376,7 +383,7 @@ def linspace(
 
     Parameters:
         start, stop: numbers or tensors, which broadcast; integers become float64.
-        num: how many.
+        num: how many, an int or a length.
         endpoint: whether the last one is stop; else the next one would be.
         retstep: whether to return the step from one to the next too.
         dtype: what to cast them to; None: floating.
@@ -400,28 +407,48 @@ def linspace(
     truth("endpoint", endpoint)
     truth("retstep", retstep)
     check_device(device)
-    count, axis = spaced("linspace", num, axis, start, stop)
-    if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
+    number, axis = spaced("linspace", num, axis, start, stop)
+    fixed = not isinstance(start, Tensor) and not isinstance(stop, Tensor)
+    if fixed and not isinstance(number, Length):
         numpy_linspace: Any = np.linspace
-        made = numpy_linspace(start, stop, count, endpoint, retstep, dtype, axis)
+        made = numpy_linspace(start, stop, number, endpoint, retstep, dtype, axis)
         return (constant(made[0]), constant(made[1])) if retstep else constant(made)
     first, last = promoted(start, stop, floating=True)
-    weight = np.linspace(0.0, 1.0, count, endpoint=endpoint).astype(first.dtype)
-    weight = weight.reshape(-1, *(1,) * max(first.ndim, last.ndim))
-    points = moveaxis(first * (1 - weight) + last * weight, 0, axis)
+    steps = Length.max(number - int(endpoint), 0)
+    behind = tuple(range(1, 1 + max(first.ndim, last.ndim)))
+    if fixed:  # rounded as NumPy does
+        place = expand_dims(cast(arange(number), first.dtype), behind)
+        points = first + place * ((last - first) / Length.max(steps, 1))
+        points = where(equal(place, Length.max(steps, 1)), last, points) if endpoint else points
+    else:
+        weight = expand_dims(cast(_weights(number, endpoint), first.dtype), behind)
+        points = first * (1 - weight) + last * weight
+    points = moveaxis(points, 0, axis)
     if dtype is not None:
         target = as_dtype(dtype)
         points = cast(floor(points) if kind_of(target) in "iu" else points, target)
-    steps = max(count - endpoint, 0)
-    return (points, (last - first) * (1 / steps if steps else np.nan)) if retstep else points
+    return (points, _step(first, last, steps)) if retstep else points
 
 
-def spaced(what: str, num: Any, axis: Any, *ends: Any) -> tuple[int, int]:
+def _weights(number: Any, endpoint: bool) -> Tensor:
+    """From 0 to 1, so many."""
+    if not isinstance(number, Length):
+        return constant(np.linspace(0.0, 1.0, number, endpoint=endpoint))
+    return arange(number) / Length.max(number - int(endpoint), 1)
+
+
+def _step(first: Tensor, last: Tensor, steps: Any) -> Tensor:
+    if not isinstance(steps, Length):
+        return (last - first) * (1 / steps if steps else np.nan)
+    return (last - first) * where(equal(as_tensor(steps), 0), np.nan, 1 / Length.max(steps, 1))
+
+
+def spaced(what: str, num: Any, axis: Any, *ends: Any) -> tuple[Any, int]:
     """How many numbers, and the axis where they lie."""
-    count = whole("num", num)
-    if count < 0:
-        raise ShapeError(f"{what} makes num >= 0 numbers, got {count}")
-    return count, normal_axis(axis, 1 + max(_rank(end) for end in ends))
+    number = count("num", num)
+    if is_negative(number):
+        raise ShapeError(f"{what} makes num >= 0 numbers, got {number}")
+    return number, normal_axis(axis, 1 + max(_rank(end) for end in ends))
 
 
 def _rank(x: Any) -> int:
@@ -431,8 +458,8 @@ def _rank(x: Any) -> int:
 class Eye(Op):
     """Ones on a diagonal, k above the main one, zeros elsewhere. Gradient: none."""
 
-    rows: int
-    columns: int
+    rows: Any
+    columns: Any
     k: int
     dtype: DType
     differentiable = False
@@ -444,6 +471,13 @@ class Eye(Op):
     def kernel(self, xp: Any) -> Any:
         return xp.eye(self.rows, self.columns, k=self.k, dtype=self.dtype)
 
+    def to_onnx(self, to: Any) -> Any:
+        if not self.open_lengths:
+            return None
+        shape = (self.rows, self.columns)
+        zeros = to.ConstantOfShape([*shape], value=np.zeros(1, self.dtype), shape=shape)
+        return to.EyeLike(zeros, k=self.k, shape=shape)
+
     @classmethod
     def samples(cls, rng: np.random.Generator) -> Samples:
         yield cls(2, 3, 1, as_dtype("float64")), []
@@ -452,8 +486,8 @@ class Eye(Op):
 
 
 def eye(
-    n_rows: int,
-    n_cols: int | None = None,
+    n_rows: Any,
+    n_cols: Any = None,
     /,
     k: int = 0,
     dtype: Any = "float64",
@@ -463,7 +497,7 @@ def eye(
     """Ones on a diagonal, zeros elsewhere.
 
     Parameters:
-        n_rows: how many rows.
+        n_rows: how many rows, an int or a length.
         n_cols: how many columns; None: as many.
         k: how far the diagonal is above the main one (below for k < 0).
         dtype: any.
@@ -668,14 +702,14 @@ def meshgrid(
     """Grids of coordinates of vectors: in each, one of the vectors varies along its own axis.
 
     Parameters:
-        *xs: vectors (N1,), (N2,), ... of known lengths; others are flattened; any dtypes.
+        *xs: vectors (N1,), (N2,), ...; others are flattened; any dtypes.
         copy: taken for NumPy's sake; it changes nothing, for tensors never change.
         sparse: whether each keeps length 1 along the axes of the others.
         indexing: "ij" gives each the axis of its place, "xy" exchanges the first two axes.
 
     Returns: a list of tensors (N1, N2, ...), or (N2, N1, ...) for "xy", each of its vector's dtype.
 
-    Raises: ShapeError for unknown lengths, or another indexing.
+    Raises: ShapeError for another indexing.
 
     Gradient: dx = dy summed over the other axes.
 

@@ -259,7 +259,7 @@ def symbolic_shapes(
     reserved: whether a name of a length must be another one in JAX; by default all are.
     """
     given = {n for t in types for d in t.shape if isinstance(d, Length) for n in d.names}
-    fresh = (name for i in count() if (name := f"d{i}") not in given)
+    fresh = filter(lambda name: name not in given, map("d{}".format, count()))
     symbols: dict[str, Length | None] = {}
     names: dict[str, str] = {}
     for t in types:

@@ -393,7 +393,7 @@ def _traced(op: TorchCall, constants: bool) -> tuple[TorchCall, Any]:
         return flatten(trees[-1])
 
     try:
-        seen = [torch_trace.watched(noting, op.in_types, i) for i in range(1 if static else 2)]
+        seen = [torch_trace.watched(noting, op.in_types, i) for i in range(1 if static else 3)]
     except Exception as error:
         types = ", ".join(map(repr, op.in_types))
         error.add_note(

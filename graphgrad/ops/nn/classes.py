@@ -23,10 +23,10 @@ from ..base import (
     apply,
     as_dtype,
     as_tensor,
+    count,
     kind_of,
     np,
     tensor_type,
-    whole,
 )
 from ..documented import documented
 from ..elementwise.logic import EQUAL
@@ -42,7 +42,7 @@ class OneHot(Op):
     Gradient: none, indices are integers.
     """
 
-    length: int
+    length: Any
     axis: int
     dtype: DType
     differentiable = False
@@ -131,12 +131,12 @@ def check_labels(labels: TensorType) -> None:
 
 
 @documented(OneHot)
-def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int = -1) -> Tensor:
+def one_hot(indices: TensorLike, depth: Any, dtype: Any = "float64", axis: int = -1) -> Tensor:
     """1 at the index along a new axis, 0 elsewhere.
 
     Parameters:
         indices: integers of any shape; the row of an index outside of 0 to depth - 1 is all 0.
-        depth: the length of the new axis, an int >= 0.
+        depth: the length of the new axis, an int >= 0 or a length.
         dtype: that of the result.
         axis: where the new axis stands in the result.
 
@@ -151,7 +151,7 @@ def one_hot(indices: TensorLike, depth: int, dtype: Any = "float64", axis: int =
     """
     x = as_tensor(indices)
     place = normal_axis(axis, x.ndim + 1)
-    length = whole("depth", depth)
+    length = count("depth", depth)
     if length < 0:
         raise ShapeError(f"one_hot takes a depth >= 0, got {length}")
     return apply(OneHot(length, place, as_dtype(dtype)), x)

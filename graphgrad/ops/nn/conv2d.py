@@ -267,7 +267,7 @@ class Conv2DBackpropInput(Convolution):
     Inputs: w, dz, and where `size` (the height and width of x) is None, a tensor like x.
     """
 
-    size: Pair | None = None
+    size: Any = None
     linear = "each"
     shape_only = (2,)
     images = (1,)
@@ -329,6 +329,9 @@ class Conv2DBackpropInput(Convolution):
 
     def batch(self, batch: Batch) -> Outputs | None:
         (w, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if like and batch.flags[0] and None not in (*batch.types[2].shape, *batch.types[0].shape):
+            told = self.replace(size=self.spatial(batch.types[2].shape))
+            return told.batch(batch.of((w, dz), batch.flags[:2]))
         if not self.countable(batch):
             return None
         if not batch.flags[0]:
@@ -341,7 +344,7 @@ class Conv2DBackpropInput(Convolution):
             like = [folded(t, 0) if flag else t for t, flag in pairs]
             return (unfolded(apply(self, w, folded(dz, 0), *like), 0, count, length),)
         per_group = w.shape[1 + IN]
-        if like or not isinstance(per_group, int):
+        if like or per_group is None:
             return None
         if not batch.flags[1]:
             dx = apply(self, folded(w, IN), dz)
@@ -372,7 +375,7 @@ class Conv2DBackpropFilter(Convolution):
     Inputs: x, dz, and where `size` (the height and width of w) is None, a tensor like w.
     """
 
-    size: Pair | None = None
+    size: Any = None
     linear = "each"
     shape_only = (2,)
     images = (0, 1)
@@ -433,11 +436,14 @@ class Conv2DBackpropFilter(Convolution):
 
     def batch(self, batch: Batch) -> Outputs | None:
         (x, dz, *like), at, groups = batch.inputs, self.channels, self.groups
+        if like and any(batch.flags[:2]) and None not in batch.types[2].shape:
+            told = self.replace(size=batch.types[2].shape[:2])
+            return told.batch(batch.of((x, dz), batch.flags[:2]))
         if like or not any(batch.flags[:2]) or not self.countable(batch):
             return None
         if not batch.flags[1]:
             c = x.shape[1 + at]
-            if not isinstance(c, int):
+            if c is None:
                 return None
             dw = apply(self, folded(x, at, groups), dz)
             return (unfolded(dw, IN, x.shape[0], c // groups),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from ...base.errors import ShapeError
+from ...ir.types import is_negative
 from ..base import Any, Tensor, TensorLike, apply, promoted, whole
 from ..documented import documented
 from ..elementwise.arithmetic import add
@@ -20,15 +21,15 @@ from ..shape.slicing import FULL, Slice
 from .conv2d import Conv2D, Conv2DBackpropInput
 from .moving_windows import (
     Extent,
+    at_least_0,
     extent,
     format_of,
-    known_lengths,
     numbers_of,
     of_two,
     padding_of,
     rank_of,
 )
-from .operands import known_length
+from .operands import known_length, told_length
 
 __all__ = ["conv", "conv_transpose"]
 
@@ -50,7 +51,7 @@ def conv(
 
     Parameters:
         x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or without H, or (N, D, H, W, C)
-            with D and C known; floating or complex, ints and bools become float64.
+            with C known; floating or complex, ints and bools become float64.
         filters: (height, width, C / groups, out), without height where x has no H, with depth in
             front where it has D.
         strides: an int >= 1, or one for each spatial axis.
@@ -105,8 +106,7 @@ def conv_transpose(
 
     Parameters:
         x: (N, H, W, in), or (N, in, H, W) with data_format="NCHW", or without H, or with D in
-            front of it, of known lengths but for N; floating or complex, ints and bools become
-            float64.
+            front of it; floating or complex, ints and bools become float64.
         filters: (height, width, out / groups, in), those of the convolution that goes back.
         strides: an int >= 1, or one for each spatial axis.
         padding: "SAME" (H * stride outputs), or "VALID", an int, or an int or a pair for each
@@ -119,7 +119,8 @@ def conv_transpose(
 
     Returns: an image of out channels; dtypes promoted.
 
-    Raises: ShapeError for unknown lengths, operands that do not fit, or another choice than these.
+    Raises: ShapeError for lengths that depend on values, operands that do not fit, or another
+        choice than these.
 
     Gradient: of x the convolution conv of dz with filters; of filters that of the same conv, with
         dz for its image and x for its gradient.
@@ -148,15 +149,18 @@ def conv_transpose(
     around = padding_of(padding, rank)
     small = x.shape[2:] if data_format == "NCHW" else x.shape[1:-1]
     window = w.shape[:rank]
-    if not all(isinstance(d, int) for d in (*small, *window)):
-        raise ShapeError(f"conv_transpose takes known lengths, got {x.type!r} and {w.type!r}")
+    if None in (*small, *window):
+        raise ShapeError(
+            f"conv_transpose takes lengths that do not depend on values, got {x.type!r} and "
+            f"{w.type!r}"
+        )
     more = numbers_of("output_padding", output_padding, rank, least=0)
     size = _grown(small, window, steps, around, spread, more)
     if rank == 3:
         return _deep_back(x, w, _Deep(steps, around, data_format, spread, parts), size)
     op = Conv2D(*of_two(steps, around, data_format, spread), parts)
     if rank == 2:
-        return apply(Conv2DBackpropInput(*op.attributes(), known_lengths(size)), w, x)
+        return apply(Conv2DBackpropInput(*op.attributes(), size), w, x)
     at = 2 if data_format == "NCHW" else 1
     back = Conv2DBackpropInput(*op.attributes(), (1, size[0]))
     return apply(Squeeze((at,)), apply(back, expand_dims(w, 0), expand_dims(x, at)))
@@ -164,7 +168,7 @@ def conv_transpose(
 
 def _grown(
     small: Any, window: Any, strides: Any, padding: Any, dilation: Any, more: Any
-) -> tuple[int, ...]:
+) -> tuple[Any, ...]:
     """The lengths that a convolution takes to the small ones: by "SAME" the greatest, else the
     least, and `more`.
     """
@@ -180,7 +184,7 @@ def _grown(
     size = tuple(
         (n - 1) * s + (k - 1) * d + 1 - low - high + m for n, s, k, d, (low, high), m in parts
     )
-    if any(n < 0 for n in size):
+    if any(is_negative(n) for n in size):
         raise ShapeError(f"conv_transpose of lengths {tuple(small)} is padded to {size}")
     return size
 
@@ -208,14 +212,14 @@ class _Deep:
         """An image in the given format again."""
         return moveaxis(x, -1, 1) if self.first else x
 
-    def over(self, depth: int, window: int) -> Extent:
+    def over(self, depth: Any, window: int) -> Extent:
         """The extent of the depth."""
         return extent(depth, window, self.stride, self.dilation, self.padding)
 
-    def cut(self, place: int, out: int) -> Any:
+    def cut(self, place: int, out: Any) -> Any:
         """Where a place of the window stands along the padded depth, for each output."""
         start = place * self.dilation
-        return (FULL, (start, start + max((out - 1) * self.stride + 1, 0), self.stride))
+        return (FULL, (start, start + at_least_0((out - 1) * self.stride + 1), self.stride))
 
 
 def _flat_filters(w: Tensor) -> Tensor:
@@ -225,7 +229,7 @@ def _flat_filters(w: Tensor) -> Tensor:
 
 def _deep(x: Tensor, w: Tensor, over: _Deep) -> Tensor:
     x = over.last(x)
-    depth, c = known_length("conv", x, 1), known_length("conv", x, 4)
+    depth, c = told_length("conv", x, 1), known_length("conv", x, 4)
     window = known_length("conv", w, 0)
     if c % over.groups:
         raise ShapeError(f"conv of {c} channels in {over.groups} groups, got {x.type!r}")
@@ -238,11 +242,11 @@ def _deep(x: Tensor, w: Tensor, over: _Deep) -> Tensor:
     return over.back(parted(z, 0, x.shape[0], e.out))
 
 
-def _deep_back(x: Tensor, w: Tensor, over: _Deep, size: tuple[int, ...]) -> Tensor:
+def _deep_back(x: Tensor, w: Tensor, over: _Deep, size: tuple[Any, ...]) -> Tensor:
     x = over.last(x)
     window, per_group = known_length("conv_transpose", w, 0), known_length("conv_transpose", w, 3)
     e = over.over(size[0], window)
-    back = Conv2DBackpropInput(*over.op.attributes(), known_lengths(size[1:]))
+    back = Conv2DBackpropInput(*over.op.attributes(), size[1:])
     flat = apply(back, _flat_filters(w), merged(x, 0))
     flat = parted(flat, 4 - 1, over.groups, window, per_group)
     given = parted(flat, 0, x.shape[0], e.out)  # (N, D', H, W, groups, window, out / groups)
@@ -254,13 +258,13 @@ def _deep_back(x: Tensor, w: Tensor, over: _Deep, size: tuple[int, ...]) -> Tens
     return over.back(merged(inside, 4))
 
 
-def _spread(piece: Tensor, over: _Deep, place: int, total: int) -> Tensor:
+def _spread(piece: Tensor, over: _Deep, place: int, total: Any) -> Tensor:
     """The adjoint of cutting one place of the window out of the padded depth."""
     rest = [(0, 0)] * (piece.ndim - 2)
-    out, stride = known_length("conv_transpose", piece, 1), over.stride
+    out, stride = told_length("conv_transpose", piece, 1), over.stride
     if stride > 1:
         piece = apply(Pad(((0, 0), (0, 0), (0, stride - 1), *rest)), expand_dims(piece, 2))
         piece = apply(Slice((FULL, (None, (out - 1) * stride + 1, None))), merged(piece, 1))
     before = place * over.dilation
-    length = max((out - 1) * stride + 1, 0)
+    length = at_least_0((out - 1) * stride + 1)
     return apply(Pad(((0, 0), (before, total - before - length), *rest)), piece)

@@ -7,6 +7,7 @@ from functools import reduce
 from math import prod
 
 from ...base.errors import ShapeError
+from ...ir.types import size_of
 from ..base import (
     Any,
     DTypeError,
@@ -169,7 +170,7 @@ def _counts(lengths: Any, size: Any, output_size: Any, output_ratio: Any) -> tup
 
 def _samples(x: Tensor, rank: int, given: Any, seed: Any) -> Tensor:
     """A number for each spatial axis of each channel: (N, C, rank)."""
-    if given is None and None not in x.shape[:2]:
+    if given is None and size_of(x.shape[:2]) is not None:
         return uniform((*x.shape[:2], rank), seed=seed)
     if given is None:
         one = getitem(x, (slice(None), slice(None), slice(1)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...base.errors import ShapeError
 from ...base.length import Length
-from ...ir.types import Dim, computed
+from ...ir.types import Dim, computed, is_negative
 from ..base import (
     Any,
     DTypeError,
@@ -32,21 +32,26 @@ ONE: Pair = (1, 1)
 class Extent(NamedTuple):
     """One spatial axis: lengths of the input and the output, and what is padded at both ends."""
 
-    length: int
-    out: int
-    low: int
-    high: int
+    length: Any
+    out: Any
+    low: Any
+    high: Any
 
 
-def extent(length: int, window: int, stride: int, dilation: int, padding: Any) -> Extent:
+def at_least_0(length: Any) -> Any:
+    """A length, or 0 where that would be less."""
+    return Length.max(length, 0) if isinstance(length, Length) else max(length, 0)
+
+
+def extent(length: Any, window: Any, stride: int, dilation: int, padding: Any) -> Extent:
     """The extent of an axis. "SAME": ceil(length / stride) outputs, padded as evenly as can be."""
     reach = (window - 1) * dilation + 1
     if padding == "SAME":
         out = -(-length // stride)
-        total = max((out - 1) * stride + reach - length, 0)
+        total = at_least_0((out - 1) * stride + reach - length)
         return Extent(length, out, total // 2, total - total // 2)
     low, high = (0, 0) if padding == "VALID" else padding
-    return Extent(length, max((length + low + high - reach) // stride + 1, 0), low, high)
+    return Extent(length, at_least_0((length + low + high - reach) // stride + 1), low, high)
 
 
 class Window(NamedTuple):
@@ -153,7 +158,7 @@ class Windowed(Op, abstract=True):
     def countable(self, batch: Batch) -> bool:
         """Whether the number of examples is known, or can be told from what an image holds."""
         rows = [t.shape for t, flag in zip(batch.inputs, batch.flags, strict=True) if flag]
-        unknown = any(not isinstance(shape[0], int) for shape in rows)
+        unknown = any(shape[0] is None for shape in rows)
         return not unknown or not any(0 in t.shape for t in batch.types)
 
     def check(self, *types: TensorType) -> None:
@@ -198,12 +203,20 @@ def format_of(data_format: str) -> str:
 
 def numbers_of(what: str, given: Any, rank: int, least: int = 1) -> tuple[int, ...]:
     """An int for each spatial axis; ShapeError unless they are ints, and not too small."""
+    sizes = sizes_of(what, given, rank, least)
+    if any(isinstance(v, Length) for v in sizes):
+        raise ShapeError(f"{what}: ints, for they say how the graph is built, got {given!r}")
+    return sizes
+
+
+def sizes_of(what: str, given: Any, rank: int, least: int = 1) -> tuple[Any, ...]:
+    """An int or a length for each spatial axis; ShapeError for others and what is too small."""
     values = tuple(given) if isinstance(given, tuple | list) else (given,) * rank
-    ints = all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values)
-    if len(values) != rank or not ints or any(v < least for v in values):
+    fit = all(isinstance(v, int | np.integer | Length) and not isinstance(v, bool) for v in values)
+    if len(values) != rank or not fit or any(is_negative(v - least) for v in values):
         kind = "positive ints" if least else "ints >= 0"
         raise ShapeError(f"{what}: {rank} {kind}, or one for all, got {given!r}")
-    return tuple(map(int, values))
+    return tuple([v if isinstance(v, Length) else int(v) for v in values])
 
 
 def padding_of(given: Any, rank: int) -> Any:
@@ -242,7 +255,7 @@ def of_two(
 
 def one_known(*lengths: Dim) -> bool:
     """Whether one of two lengths is known, so that an axis can be cut into these."""
-    return any(isinstance(d, int) for d in lengths)
+    return any(d is not None for d in lengths)
 
 
 def known_lengths(shape: Any) -> Pair | None:

@@ -52,6 +52,17 @@ def known_length(what: str, x: Tensor, axis: int) -> int:
     return length
 
 
+def told_length(what: str, x: Tensor, axis: int) -> Any:
+    """The length of an axis, an int or a Length; ShapeError where it depends on values."""
+    length = x.shape[axis]
+    if length is None:
+        raise ShapeError(
+            f"{what} takes a length along axis {axis} that does not depend on values, got "
+            f"{x.name}: {x.type!r}, built at {x.where}"
+        )
+    return length
+
+
 def one_of(what: str, given: Any, known: Sequence[Any]) -> None:
     """ValueError for a choice that is none of the known ones."""
     if given not in known:

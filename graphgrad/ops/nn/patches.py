@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 
 from ...base.errors import ShapeError
+from ...ir.types import never_equal
 from ..base import Any, Tensor, TensorLike, apply, as_tensor, whole
 from ..elementwise.arithmetic import add
 from ..shape.folding import merged, parted
@@ -14,8 +15,16 @@ from ..shape.joining import stack
 from ..shape.padding import Pad
 from ..shape.reshaping import moveaxis, permute_dims
 from ..shape.slicing import FULL, Slice, Unslice
-from .moving_windows import extent, format_of, numbers_of, padding_of, rank_of
-from .operands import known_length
+from .moving_windows import (
+    at_least_0,
+    extent,
+    format_of,
+    numbers_of,
+    padding_of,
+    rank_of,
+    sizes_of,
+)
+from .operands import known_length, told_length
 
 __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 
@@ -30,7 +39,7 @@ def pixel_shuffle(x: TensorLike, upscale_factor: int, data_format: str = "NHWC")
 
     Returns: (N, H r, W r, C), or (N, C, H r, W r); dtype of x.
 
-    Raises: ShapeError if x has no four axes, more than N is unknown, or r does not fit.
+    Raises: ShapeError if x has no four axes, C is unknown, or r does not fit.
 
     Gradient: dx = pixel_unshuffle(dy, r).
 
@@ -59,7 +68,7 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int, data_format: str = "NH
 
     Returns: (N, H, W, C r r), or (N, C r r, H, W); dtype of x.
 
-    Raises: ShapeError if x has no four axes, more than N is unknown, or r does not fit.
+    Raises: ShapeError if x has no four axes, or r does not fit.
 
     Gradient: dx = pixel_shuffle(dy, r).
 
@@ -69,8 +78,8 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int, data_format: str = "NH
     array([0, 1, 2, 3])
     """
     x, r = _last(x, data_format), _factor("downscale_factor", downscale_factor)
-    h, w = (known_length("pixel_unshuffle", x, a) for a in (1, 2))
-    if h % r or w % r:
+    h, w = (told_length("pixel_unshuffle", x, a) for a in (1, 2))
+    if any(isinstance(d % r, int) and d % r for d in (h, w)):
         raise ShapeError(f"pixel_unshuffle by {r} of {h} x {w} pixels, got {x.type!r}")
     parts = parted(parted(x, 2, w // r, r), 1, h // r, r)  # (N, H, r, W, r, C)
     parts = permute_dims(parts, (0, 1, 3, 5, 2, 4))
@@ -141,7 +150,7 @@ def unfold(
     In a row the places in the window follow each other, for one channel after the other.
 
     Parameters:
-        x: an image of one to three spatial axes, of known lengths but for N; any dtype.
+        x: an image of one to three spatial axes; any dtype.
         window: an int >= 1, or one for each spatial axis.
         strides, dilation: likewise.
         padding: as for conv; zeros.
@@ -150,7 +159,7 @@ def unfold(
     Returns: (N, L, C * K) for L places of a window of K, or (N, C * K, L) with data_format="NCHW";
         dtype of x.
 
-    Raises: ShapeError for unknown lengths, or for another choice than these.
+    Raises: ShapeError for lengths that depend on values, or for another choice than these.
 
     Gradient: dx = fold(dy), which adds up where windows overlap.
 
@@ -164,7 +173,7 @@ def unfold(
     x = as_tensor(x)
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     x = moveaxis(x, 1, -1) if first else x
-    lengths = tuple(known_length("unfold", x, 1 + a) for a in range(rank))
+    lengths = tuple(told_length("unfold", x, 1 + a) for a in range(rank))
     pads, cuts, _ = _cuts(lengths, window, strides, padding, dilation)
     padded = apply(Pad(((0, 0), *pads, (0, 0))), x)
     rows = stack([apply(Slice((FULL, *cut)), padded) for cut in cuts], -1)
@@ -186,9 +195,9 @@ def fold(
     """Rows as of unfold added up to an image: the adjoint of unfold.
 
     Parameters:
-        x: (N, L, C * K), or (N, C * K, L) with data_format="NCHW", of known lengths but for N;
-            integer, floating or complex.
-        output_size: the spatial lengths of the image, an int for each axis, one to three.
+        x: (N, L, C * K), or (N, C * K, L) with data_format="NCHW"; integer, floating or complex.
+        output_size: the spatial lengths of the image, an int or a length for each axis, one to
+            three.
         window: an int >= 1, or one for each spatial axis.
         strides, dilation: likewise.
         padding: as for conv; what falls there is dropped.
@@ -196,7 +205,8 @@ def fold(
 
     Returns: the image, of dtype of x.
 
-    Raises: ShapeError for unknown lengths, rows that do not fit, or another choice than these.
+    Raises: ShapeError for lengths that depend on values, rows that do not fit, or another choice
+        than these.
 
     Gradient: dx = unfold(dy).
 
@@ -211,10 +221,11 @@ def fold(
         raise ShapeError(f"fold takes rows (N, L, C * K), got {x.type!r}")
     x = moveaxis(x, 1, 2) if first else x
     size = tuple(output_size) if isinstance(output_size, tuple | list) else (output_size,)
-    lengths = numbers_of("output_size", size, len(size), least=0)
+    lengths = sizes_of("output_size", size, len(size), least=0)
     pads, cuts, out = _cuts(lengths, window, strides, padding, dilation)
-    count, columns = (known_length("fold", x, a) for a in (1, 2))
-    if count != prod(out) or columns % len(cuts):
+    count, columns = (told_length("fold", x, a) for a in (1, 2))
+    rest = columns % len(cuts)
+    if never_equal(count, prod(out)) or (isinstance(rest, int) and rest):
         raise ShapeError(
             f"fold to {lengths} takes {prod(out)} rows of a multiple of {len(cuts)}, got {x.type!r}"
         )
@@ -240,7 +251,7 @@ def _cuts(lengths: Any, window: Any, strides: Any, padding: Any, dilation: Any) 
     extents = [extent(*part) for part in parts]
     cuts = [
         tuple(
-            (k * d, k * d + max((e.out - 1) * s + 1, 0), s)
+            (k * d, k * d + at_least_0((e.out - 1) * s + 1), s)
             for k, d, s, e in zip(place, spread, steps, extents, strict=True)
         )
         for place in product(*map(range, size))
@@ -248,20 +259,20 @@ def _cuts(lengths: Any, window: Any, strides: Any, padding: Any, dilation: Any) 
     return [(e.low, e.high) for e in extents], cuts, tuple(e.out for e in extents)
 
 
-def _placed(piece: Tensor, cut: Any, whole: tuple[int, ...]) -> Tensor:
+def _placed(piece: Tensor, cut: Any, whole: tuple[Any, ...]) -> Tensor:
     """Zeros of these lengths, with the piece where it was cut."""
     n, c = piece.shape[0], piece.shape[-1]
-    if isinstance(n, int) and isinstance(c, int):
+    if n is not None and c is not None:
         return apply(Unslice((FULL, *cut), (n, *whole, c)), piece)
     for axis, ((start, stop, step), length) in enumerate(zip(cut, whole, strict=True), 1):
         piece = _spread(piece, axis, start, stop, step, length)
     return piece
 
 
-def _spread(x: Tensor, axis: int, start: int, stop: int, step: int, length: int) -> Tensor:
+def _spread(x: Tensor, axis: int, start: Any, stop: Any, step: int, length: Any) -> Tensor:
     """x with zeros between its places along an axis, and around."""
     if step > 1:
-        x = parted(x, axis, known_length("fold", x, axis), 1)
+        x = parted(x, axis, told_length("fold", x, axis), 1)
         widths = [(0, 0)] * x.ndim
         widths[axis + 1] = (0, step - 1)
         x = merged(apply(Pad(tuple(widths)), x), axis)

@@ -7,16 +7,20 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from ...base.bounds import at_least
 from ...base.domains import POSITIVE_OR_INFINITE
 from ...base.errors import ShapeError
 from ...base.flags import truth
+from ...base.length import Length
 from ..base import (
     Any,
     DTypeError,
+    Sequence,
     Tensor,
     TensorLike,
     apply,
     as_tensor,
+    cast,
     constant,
     kind_of,
     like,
@@ -24,19 +28,30 @@ from ..base import (
     promoted,
     rounded_once,
 )
-from ..create.creation import full, zeros_like
+from ..create.creation import arange, full, zeros_like
 from ..documented import documented
-from ..elementwise.logic import equal, greater, isnan, logical_and, logical_or, where
+from ..elementwise.bounds import clip, minimum
+from ..elementwise.logic import equal, greater, isnan, less, logical_and, logical_or, where
 from ..elementwise.magnitudes import absolute
 from ..reduce.reductions import argmax, sum
 from ..reduce.sorting import ScatterElements, take_along_axis
 from ..shape.folding import merged, parted
 from ..shape.indexing import as_places, take
-from ..shape.padding import Pad
-from ..shape.reshaping import Squeeze, broadcast_like, expand_dims, moveaxis, squeeze
+from ..shape.padding import EnsureLength, Pad
+from ..shape.reshaping import Squeeze, broadcast_like, expand_dims, moveaxis, reshape, squeeze
 from ..shape.slicing import FULL, Slice
-from .moving_windows import Extent, extent, format_of, numbers_of, of_two, padding_of, rank_of
-from .operands import known_length, one_of, real_operands
+from .moving_windows import (
+    Extent,
+    at_least_0,
+    extent,
+    format_of,
+    numbers_of,
+    of_two,
+    padding_of,
+    rank_of,
+    sizes_of,
+)
+from .operands import one_of, real_operands, told_length
 from .pool2d import AvgPool, MaxPool, Pool, lowest
 
 __all__ = [
@@ -75,7 +90,7 @@ def max_pool(
         ties: which of several largest elements has the gradient: the "first" in row-major order, as
             in TensorFlow, PyTorch and ONNX, or all in equal shares ("share", up to two axes).
         ceil_mode: whether a window that begins inside the image or its padding counts though it
-            ends outside; takes known lengths.
+            ends outside.
         dilation: how far the places of a window are apart, an int >= 1, or one for each axis.
 
     Returns: an image of the channels and dtype of x.
@@ -115,7 +130,7 @@ def avg_pool(
             as for conv.
         data_format: "NHWC" or "NCHW".
         ceil_mode: whether a window that begins inside the image or its padding counts though it
-            ends outside; takes known lengths.
+            ends outside.
         count_include_pad: whether the zeros of the padding count, as by PyTorch's default.
 
     Returns: an image of the channels and dtype of x.
@@ -144,10 +159,10 @@ class _Moves(NamedTuple):
     spread       how far the places of the window are apart
     """
 
-    size: tuple[int, ...]
-    steps: tuple[int, ...]
+    size: tuple[Any, ...]
+    steps: tuple[Any, ...]
     around: Any
-    beyond: tuple[int, ...]
+    beyond: tuple[Any, ...]
     first: bool
     spread: tuple[int, ...]
 
@@ -156,14 +171,14 @@ class _Moves(NamedTuple):
         return range(2, 2 + len(self.size)) if self.first else range(1, 1 + len(self.size))
 
     def extents(self, x: Tensor) -> list[Extent]:
-        """The extent of each spatial axis, all lengths known."""
+        """The extent of each spatial axis."""
         pads = self._pads()
-        lengths = [known_length("this pool", x, a) for a in self.axes()]
+        lengths = [told_length("this pool", x, a) for a in self.axes()]
         extents = []
         moves = zip(self.size, self.steps, self.spread, strict=True)
         for n, pad, more, (k, s, d) in zip(lengths, pads, self.beyond, moves, strict=True):
             e = extent(n, k, s, d, pad)
-            extents.append(extent(n, k, s, d, (e.low, e.high + more)) if more else e)
+            extents.append(e if more == 0 else extent(n, k, s, d, (e.low, e.high + more)))
         return extents
 
     def reaching(self, x: Tensor) -> _Moves:
@@ -175,13 +190,14 @@ class _Moves(NamedTuple):
         for e, k, s, d in moves:
             whole, reach = e.length + e.low + e.high, (k - 1) * d + 1
             out = -(-(whole - reach) // s) + 1
-            out -= (out - 1) * s >= e.length + e.low
-            missing.append(max((out - 1) * s + reach - whole, 0))
+            outside = (out - 1) * s - (e.length + e.low) + 1  # above 0 where the last one begins so
+            out -= Length.min(Length.max(outside, 0), 1)
+            missing.append(Length.max((out - 1) * s + reach - whole, 0))
         return self._replace(beyond=tuple(missing))
 
     def padding(self) -> Any:
         """The padding of an op."""
-        if not any(self.beyond):
+        if all(more == 0 for more in self.beyond):
             return self.around
         pairs = zip(self._pads(), self.beyond, strict=True)
         return tuple([(0, m) if isinstance(p, str) else (p[0], p[1] + m) for p, m in pairs])
@@ -300,7 +316,7 @@ def lp_pool(
     if norm_type == float("inf"):
         return moves.largest(size)
     widths = [(0, 0)] * x.ndim
-    if moves.around != "VALID" or any(moves.beyond):
+    if moves.around != "VALID" or any(more != 0 for more in moves.beyond):
         for axis, e in zip(moves.axes(), moves.extents(x), strict=True):
             widths[axis] = (e.low, e.high)
     moves = moves._replace(around="VALID", beyond=(0,) * len(moves.size))
@@ -328,7 +344,7 @@ def max_pool_with_indices(
     """max_pool, and where in the image the largest element of every window is.
 
     Parameters:
-        x: an image, as for max_pool, of known lengths but for N.
+        x: an image, as for max_pool.
         window: an int >= 1, or one for each spatial axis.
         strides: likewise; None for those of the window.
         padding: as for max_pool.
@@ -338,8 +354,8 @@ def max_pool_with_indices(
     Returns: the pool; int64 of its shape, the place of the first largest element among those of its
         example and channel, in row-major order.
 
-    Raises: ShapeError if x has no spatial axes, a length is unknown, or for another choice than
-        these; DTypeError if x is bool or complex.
+    Raises: ShapeError if x has no spatial axes, a length depends on values, or for another choice
+        than these; DTypeError if x is bool or complex.
 
     Gradient: that of max_pool; none through the places.
 
@@ -353,7 +369,7 @@ def max_pool_with_indices(
     moves = _moves(x, window, strides, padding, data_format, ceil_mode, dilation)
     y = moves.largest(x)
     extents, axes = moves.extents(x), moves.axes()
-    widths, borders = [(0, 0)] * x.ndim, [e.length for e in extents]
+    widths = [(0, 0)] * x.ndim
     for axis, e in zip(axes, extents, strict=True):
         widths[axis] = (e.low, e.high)
     padded = apply(Pad(tuple(widths), lowest(x.dtype)), x)
@@ -361,17 +377,36 @@ def max_pool_with_indices(
     for place in reversed(list(product(*map(range, moves.size)))):
         at = [k * d for k, d in zip(place, moves.spread, strict=True)]
         starts = zip(at, moves.steps, extents, strict=True)
-        cuts = [(k, k + max((e.out - 1) * s + 1, 0), s) for k, s, e in starts]
+        cuts = [(k, k + at_least_0((e.out - 1) * s + 1), s) for k, s, e in starts]
         here = apply(Slice((FULL,) * axes[0] + tuple(cuts)), padded)
-        lines = [np.arange(a, b, s) - e.low for (a, b, s), e in zip(cuts, extents, strict=True)]
-        grid = np.meshgrid(*lines, indexing="ij")
-        inside = np.all([(g >= 0) & (g < n) for g, n in zip(grid, borders, strict=True)], axis=0)
-        number = np.ravel_multi_index(grid, borders, mode="clip") if all(borders) else grid[0]
-        shape = inside.shape if moves.first else (*inside.shape, 1)
+        fixed = all(isinstance(d, int) for cut in cuts for d in cut)
+        inside, number = (_known_pixels if fixed else _open_pixels)(cuts, extents)
+        if not moves.first:
+            inside, number = expand_dims(inside, -1), expand_dims(number, -1)
         hit = logical_or(equal(here, y), isnan(here))
-        hit = logical_and(hit, constant(inside.reshape(shape)))
-        places = where(hit, constant(number.reshape(shape), "int64"), places)
+        places = where(logical_and(hit, inside), number, places)
     return y, places
+
+
+def _known_pixels(cuts: Any, extents: Sequence[Extent]) -> tuple[Tensor, Tensor]:
+    """For each place of a window that is cut out whether it is inside of the image, and the number
+    of its pixel."""
+    borders = [e.length for e in extents]
+    lines = [np.arange(a, b, s) - e.low for (a, b, s), e in zip(cuts, extents, strict=True)]
+    grid = np.meshgrid(*lines, indexing="ij")
+    inside = np.all([(g >= 0) & (g < n) for g, n in zip(grid, borders, strict=True)], axis=0)
+    number = np.ravel_multi_index(grid, borders, mode="clip") if all(borders) else grid[0]
+    return constant(inside), constant(number, "int64")
+
+
+def _open_pixels(cuts: Any, extents: Sequence[Extent]) -> tuple[Tensor, Tensor]:
+    """The same, where lengths are open."""
+    inside, number = constant(True), constant(0, "int64")
+    for axis, ((a, b, s), e) in enumerate(zip(cuts, extents, strict=True), 1):
+        line = expand_dims(arange(a, b, s) - e.low, tuple(range(1, 1 + len(extents) - axis)))
+        inside = logical_and(inside, logical_and(line >= 0, less(line, e.length)))
+        number = number * e.length + clip(line, 0, Length.max(e.length - 1, 0))
+    return inside, number
 
 
 def max_unpool(
@@ -399,7 +434,7 @@ def max_unpool(
     """
     x, places = as_tensor(x), as_places(as_tensor(indices))
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
-    size = numbers_of("output_size", output_size, rank, least=0)
+    size = sizes_of("output_size", output_size, rank, least=0)
     if kind_of(places.dtype) not in "iu":
         raise DTypeError(f"places are integers, got {places.type!r}")
     if places.shape != x.shape:
@@ -422,13 +457,13 @@ def _flat(t: Tensor, at: int, rank: int) -> Tensor:
     return t
 
 
-def _emptied(x: Tensor, axis: int, count: int) -> Tensor:
+def _emptied(x: Tensor, axis: int, count: Any) -> Tensor:
     """Zeros in the shape of x, but of that length along an axis."""
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     if None not in shape:
         return full(shape, 0, dtype=x.dtype)
     line = zeros_like(apply(Slice((FULL,) * axis + ((None, 1, None),)), x))
-    return take(line, np.zeros(count, np.int64), axis)
+    return take(line, full(count, 0, "int64"), axis)
 
 
 # --- adaptive ----------------------------------------------------------------------------------
@@ -440,15 +475,15 @@ def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     Window i of m along a length n goes from floor(i n / m) to ceil((i + 1) n / m).
 
     Parameters:
-        x: an image of one to three spatial axes, of known lengths; floating, ints and bools become
-            float64.
-        output_size: an int >= 1, or one, or None for the length as it is, for each spatial axis.
+        x: an image of one to three spatial axes; floating, ints and bools become float64.
+        output_size: an int >= 1 or a length, or one, or None for the length as it is, for each
+            spatial axis.
         data_format: "NHWC" or "NCHW".
 
     Returns: an image of these lengths, of the channels and dtype of x.
 
-    Raises: ShapeError if x has no spatial axes or a length is unknown or 0, or for another choice
-        than these; DTypeError if x is complex.
+    Raises: ShapeError if x has no spatial axes or a length is 0, which a run raises where it is
+        open, or for another choice than these; DTypeError if x is complex.
 
     Gradient: dx = dy in equal shares to each window, added up where windows overlap.
 
@@ -462,10 +497,14 @@ def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     if even is not None:
         return even.means(x)
     for axis, count in _wanted(x, output_size, data_format):
+        if x.shape[axis] == count:
+            continue
         taken, inside = _windows(x, axis, count)
         total = sum(where(inside, taken, like(0, x)), axis + 1)
         numbers = inside.sum(1)
-        x = total / constant(numbers.reshape((-1,) + (1,) * (total.ndim - axis - 1)), x.dtype)
+        numbers = numbers if isinstance(numbers, Tensor) else constant(numbers)
+        behind = tuple(range(numbers.ndim, total.ndim - axis))
+        x = total / expand_dims(cast(numbers, x.dtype), behind)
     return x
 
 
@@ -473,14 +512,15 @@ def adaptive_max_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     """The largest elements of as many windows as are asked for, those of adaptive_avg_pool.
 
     Parameters:
-        x: an image of one to three spatial axes, of known lengths; integer or floating.
-        output_size: an int >= 1, or one, or None for the length as it is, for each spatial axis.
+        x: an image of one to three spatial axes; integer or floating.
+        output_size: an int >= 1 or a length, or one, or None for the length as it is, for each
+            spatial axis.
         data_format: "NHWC" or "NCHW".
 
     Returns: an image of these lengths, of the channels and dtype of x.
 
-    Raises: ShapeError if x has no spatial axes or a length is unknown or 0, or for another choice
-        than these; DTypeError if x is bool or complex.
+    Raises: ShapeError if x has no spatial axes or a length is 0, which a run raises where it is
+        open, or for another choice than these; DTypeError if x is bool or complex.
 
     Gradient: dx = dy to the first largest element of each window, added up where windows overlap.
 
@@ -494,7 +534,8 @@ def adaptive_max_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
     if even is not None:
         return even.largest(x)
     for axis, count in reversed(_wanted(x, output_size, data_format)):
-        x = _at(x, _best(x, axis, count), axis, count)
+        if x.shape[axis] != count:
+            x = _at(x, _best(x, axis, count), axis, count)
     return x
 
 
@@ -525,36 +566,36 @@ def adaptive_max_pool_with_indices(
         return max_pool_with_indices(x, even.size, data_format=data_format)
     wanted = _wanted(x, output_size, data_format)
     start, stop = wanted[0][0], wanted[-1][0] + 1
-    lengths = [known_length("an adaptive pool", x, axis) for axis in range(start, stop)]
-    numbers = np.arange(prod(lengths)).reshape(*lengths, *(1,) * (x.ndim - stop))
-    places = broadcast_like(constant(numbers, "int64"), x)
+    lengths = [told_length("an adaptive pool", x, axis) for axis in range(start, stop)]
+    numbers = reshape(arange(prod(lengths)), (*lengths, *(1,) * (x.ndim - stop)))
+    places = broadcast_like(numbers, x)
     for axis, count in reversed(wanted):
         best = _best(x, axis, count)
         x, places = _at(x, best, axis, count), _at(places, best, axis, count)
     return x, places
 
 
-def _best(x: Tensor, axis: int, count: int) -> Tensor:
+def _best(x: Tensor, axis: int, count: Any) -> Tensor:
     """Where in each window along an axis the first largest element is."""
     taken, inside = _windows(x, axis, count)
     return argmax(where(inside, taken, like(lowest(x.dtype), x)), axis + 1, True)
 
 
-def _at(x: Tensor, best: Tensor, axis: int, count: int) -> Tensor:
+def _at(x: Tensor, best: Tensor, axis: int, count: Any) -> Tensor:
     """The elements there."""
     taken, _ = _windows(x, axis, count)
     return squeeze(take_along_axis(taken, best, axis=axis + 1), axis + 1)
 
 
-def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, int]]:
+def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, Any]]:
     """(axis, number of windows) of each spatial axis."""
     rank, first = rank_of(x), format_of(data_format) == "NCHW"
     given = tuple(output_size) if isinstance(output_size, tuple | list) else (output_size,) * rank
     start = 2 if first else 1
-    lengths = [known_length("an adaptive pool", x, start + i) for i in range(rank)]
+    lengths = [told_length("an adaptive pool", x, start + i) for i in range(rank)]
     if len(given) == rank:
         given = tuple(n if g is None else g for g, n in zip(given, lengths, strict=True))
-    counts = numbers_of("output_size", given, rank)
+    counts = sizes_of("output_size", given, rank, least=0 if Length in map(type, given) else 1)
     if 0 in lengths:
         raise ShapeError(f"an adaptive pool of {x.type!r}: there is nothing in it")
     return [(start + i, n) for i, n in enumerate(counts)]
@@ -563,19 +604,36 @@ def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, in
 def _even(x: Tensor, output_size: Any, data_format: str) -> _Moves | None:
     """Windows side by side, where they are so."""
     wanted = _wanted(x, output_size, data_format)
-    lengths = [known_length("an adaptive pool", x, axis) for axis, _ in wanted]
+    lengths = [told_length("an adaptive pool", x, axis) for axis, _ in wanted]
+    if any(isinstance(n, Length) for n in (*lengths, *[count for _, count in wanted])):
+        return None
     if any(n % count for n, (_, count) in zip(lengths, wanted, strict=True)):
         return None
     size = tuple(n // count for n, (_, count) in zip(lengths, wanted, strict=True))
     return _moves(x, size, None, "VALID", data_format)
 
 
-def _windows(x: Tensor, axis: int, count: int) -> tuple[Tensor, Any]:
+def _windows(x: Tensor, axis: int, count: Any) -> tuple[Tensor, Any]:
     """x with an axis as (windows, places in the longest of them), and which places are inside."""
-    n = known_length("an adaptive pool", x, axis)
+    n = told_length("an adaptive pool", x, axis)
+    if isinstance(n, Length) or isinstance(count, Length):
+        return _open_windows(x, axis, n, count)
     i = np.arange(count)
     starts, ends = i * n // count, -(-(i + 1) * n // count)
     places = starts[:, None] + np.arange((ends - starts).max())
     inside = places < ends[:, None]
     shape = (*inside.shape, *(1,) * (x.ndim - axis - 1))
     return take(x, np.minimum(places, n - 1), axis), inside.reshape(shape)
+
+
+def _open_windows(x: Tensor, axis: int, n: Any, count: Any) -> tuple[Tensor, Tensor]:
+    """The same, where lengths are open; the longest window may have a place that none is inside."""
+    if not at_least(n, 1):
+        x = apply(EnsureLength(axis, 1, "an adaptive pool"), x)
+    i = arange(count)
+    starts, ends = i * n // count, -(-(i + 1) * n // count)
+    longest = Length.ceil_div(n, count) + (0 if n % count == 0 else 1)
+    places = expand_dims(starts, 1) + arange(longest)
+    inside = less(places, expand_dims(ends, 1))
+    behind = tuple(range(2, x.ndim - axis + 1))
+    return take(x, minimum(places, Length.max(n - 1, 0)), axis), expand_dims(inside, behind)

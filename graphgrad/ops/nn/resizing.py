@@ -6,28 +6,48 @@ import math
 from functools import reduce
 from itertools import product
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError
 from ...base.flags import truth
-from ..base import Any, Array, Tensor, TensorLike, cast, constant, np, promoted
+from ...base.length import Length
+from ..base import (
+    Any,
+    Array,
+    DType,
+    Tensor,
+    TensorLike,
+    apply,
+    as_dtype,
+    as_tensor,
+    cast,
+    constant,
+    np,
+    promoted,
+)
 from ..contract.products import matmul
+from ..create.creation import arange, meshgrid, ones_like
 from ..elementwise.arithmetic import add
-from ..elementwise.bounds import clip
-from ..elementwise.logic import greater_equal, less, logical_and, where
+from ..elementwise.bounds import clip, maximum, minimum
+from ..elementwise.logic import greater, greater_equal, less, logical_and, where
 from ..elementwise.magnitudes import absolute
 from ..elementwise.remainders import remainder
 from ..elementwise.rounding import floor, rint
 from ..reduce.sorting import take_along_axis
 from ..shape.folding import merged
 from ..shape.indexing import take
+from ..shape.joining import stack
+from ..shape.padding import EnsureLength
 from ..shape.reshaping import expand_dims, matrix_transpose, moveaxis, reshape
-from .moving_windows import format_of, numbers_of, rank_of
-from .operands import check_real, known_length, one_of, real_operands
+from .moving_windows import format_of, rank_of, sizes_of
+from .operands import check_real, one_of, real_operands, told_length
 from .pools import adaptive_avg_pool
 
 __all__ = ["affine_grid", "grid_sample", "interpolate"]
 
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 SAME_MODE = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+FINEST = 1024
+"""The parts of 1 that a factor of an open length is counted in, so that it is not rounded."""
 CUBIC = -0.75
 """The parameter a of the cubic kernel, as PyTorch and OpenCV have it."""
 
@@ -43,10 +63,11 @@ def interpolate(
     """An image in another size, of one to three spatial axes.
 
     Parameters:
-        x: an image of known lengths but for N; floating, ints and bools become float64.
-        size: the spatial lengths of the result, an int for all or one for each axis.
+        x: an image; floating, ints and bools become float64.
+        size: the spatial lengths of the result, an int or a length for all or one for each axis.
         scale_factor: instead of size: how much longer, a number > 0 for all or one for each axis;
-            lengths are rounded down, and the factor is that of the coordinates.
+            lengths are rounded down, and the factor is that of the coordinates. Of an open length a
+            multiple of 1/1024.
         mode: "nearest" (the pixel before), "nearest-exact", "linear" (also called "bilinear",
             "trilinear"), "cubic" ("bicubic"), or "area" (means, as adaptive_avg_pool).
         align_corners: for linear and cubic: whether the centres of the outermost pixels stay where
@@ -55,9 +76,8 @@ def interpolate(
 
     Returns: an image of the channels and dtype of x.
 
-    Raises: ShapeError for an image without pixels or of unknown lengths, or sizes that do not fit;
-        ValueError for another mode, or for both or none of size and scale_factor; DTypeError if x
-        is complex.
+    Raises: ShapeError for an image without pixels, or sizes that do not fit; ValueError for another
+        mode, or for both or none of size and scale_factor; DTypeError if x is complex.
 
     Gradient: the adjoint of the linear map.
 
@@ -74,19 +94,35 @@ def interpolate(
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate takes size or scale_factor, and not both")
     rank, start = rank_of(x), 2 if format_of(data_format) == "NCHW" else 1
-    lengths = [known_length("interpolate", x, start + a) for a in range(rank)]
+    lengths = [told_length("interpolate", x, start + a) for a in range(rank)]
     scales = _scales(scale_factor, rank)
     if size is None:
-        size = tuple(math.floor(n * s) for n, s in zip(lengths, scales, strict=True))
-    sizes = numbers_of("size", size, rank)
+        size = tuple(_scaled(n, s) for n, s in zip(lengths, scales, strict=True))
+    sizes = sizes_of("size", size, rank, least=0 if Length in map(type, lengths) else 1)
     if 0 in lengths:
         raise ShapeError(f"interpolate of {x.type!r}: there is nothing in it")
     if mode == "area":
         return adaptive_avg_pool(x, sizes, data_format)
     for axis, (n, m, s) in enumerate(zip(lengths, sizes, scales, strict=True), start):
-        if n != m or (s is not None and n * s != m):
-            x = _resized(x, axis, _taps(mode, n, m, s, align_corners))
+        if n == m and (s is None or isinstance(n, Length) or n * s == m):
+            continue
+        if not at_least(n, 1):
+            x = apply(EnsureLength(axis, 1, "interpolate"), x)
+        x = _resized(x, axis, _taps(mode, n, m, s, align_corners))
     return x
+
+
+def _scaled(n: Any, s: float) -> Any:
+    """n * s, rounded down."""
+    if not isinstance(n, Length):
+        return math.floor(n * s)
+    over, under = float(s).as_integer_ratio()
+    if under > FINEST:
+        raise ShapeError(
+            f"scale_factor={s} of the open length {n}: no multiple of 1/{FINEST}, so it would be "
+            f"rounded in another way for each length; give size=({n})*a//b"
+        )
+    return n * over // under
 
 
 def _scales(given: Any, rank: int) -> tuple[Any, ...]:
@@ -97,29 +133,40 @@ def _scales(given: Any, rank: int) -> tuple[Any, ...]:
     return values
 
 
-def _taps(
-    mode: str, n: int, m: int, scale: float | None, align: bool
-) -> list[tuple[Array, Array | None]]:
-    """For m places along a length of n: which are taken, with which weights (None: of 1)."""
-    i = np.arange(m, dtype=np.float64)
-    step = 1.0 / scale if scale is not None else n / m
+def _taps(mode: str, n: Any, m: Any, scale: float | None, align: bool) -> list[tuple[Any, Any]]:
+    """For m places along a length of n: which are taken, with which weights (None: of 1).
+
+    They are arrays of NumPy, or tensors where a length is open.
+    """
+    fixed = isinstance(n, int) and isinstance(m, int)
+    xp: Any = np if fixed else _Open
+    last = Length.max(n - 1, 0)
+    i = xp.arange(m) * 1.0
+    step = 1.0 / scale if scale is not None else n / Length.max(m, 1)
     if mode.startswith("nearest"):
-        at = np.floor((i + 0.5) * step if mode == "nearest-exact" else i * step)
-        return [(np.clip(at, 0, n - 1).astype(np.int64), None)]
+        at = xp.floor((i + 0.5) * step if mode == "nearest-exact" else i * step)
+        return [(xp.clip(at, 0, last), None)]
     if align:
-        at = i * ((n - 1) / (m - 1)) if m > 1 else i * 0
+        at = i * (last / Length.max(m - 1, 1))
     else:
         at = (i + 0.5) * step - 0.5
-    at = np.maximum(at, 0) if mode == "linear" else at
-    low = np.floor(at)
+    at = xp.maximum(at, 0) if mode == "linear" else at
+    low = xp.floor(at)
     t = at - low
     if mode == "linear":
-        low = np.minimum(low, n - 1)
-        t = np.minimum(at - low, 1)
+        low = xp.minimum(low, last)
+        t = xp.minimum(at - low, 1)
         weights, first = (1 - t, t), 0
     else:
         weights, first = _cubic(t), -1
-    return [(np.clip(low + k, 0, n - 1).astype(np.int64), w) for k, w in enumerate(weights, first)]
+    return [(xp.clip(low + k, 0, last), w) for k, w in enumerate(weights, first)]
+
+
+class _Open:
+    """The functions that places and weights are made of, for tensors."""
+
+    arange, floor, clip = arange, floor, clip
+    maximum, minimum = maximum, minimum
 
 
 def _cubic(t: Any) -> tuple[Any, ...]:
@@ -135,16 +182,21 @@ def _cubic(t: Any) -> tuple[Any, ...]:
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _resized(x: Tensor, axis: int, taps: list[tuple[Array, Array | None]]) -> Tensor:
+def _resized(x: Tensor, axis: int, taps: list[tuple[Any, Any]]) -> Tensor:
     """The sum of what the taps take along an axis, times their weights."""
-    after = (1,) * (x.ndim - axis - 1)
+    after = tuple(range(1, x.ndim - axis))
     parts = []
     for places, weights in taps:
-        part = take(x, places, axis)
+        part = take(x, _as(places, as_dtype("int64")), axis)
         if weights is not None:
-            part = part * constant(weights.reshape(-1, *after), x.dtype)
+            part = part * expand_dims(_as(weights, x.dtype), after)
         parts.append(part)
     return reduce(add, parts)
+
+
+def _as(values: Any, dtype: DType) -> Tensor:
+    """An array or a tensor as a tensor of this dtype."""
+    return cast(values, dtype) if isinstance(values, Tensor) else constant(values.astype(dtype))
 
 
 # --- grids -------------------------------------------------------------------------------------
@@ -155,7 +207,7 @@ def affine_grid(theta: TensorLike, size: Any, align_corners: bool = False) -> Te
 
     Parameters:
         theta: (N, 2, 3), or (N, 3, 4) for three axes; floating, ints and bools become float64.
-        size: the spatial lengths (H, W), or (D, H, W).
+        size: the spatial lengths (H, W), or (D, H, W), ints and lengths.
         align_corners: whether -1 and 1 are the centres of the outermost pixels, or their outer
             edges.
 
@@ -180,11 +232,18 @@ def affine_grid(theta: TensorLike, size: Any, align_corners: bool = False) -> Te
             f"affine_grid takes theta (N, 2, 3) and (H, W), or (N, 3, 4) and (D, H, W), got "
             f"{theta.type!r} and {size!r}"
         )
-    lines = [_line(n, align_corners) for n in numbers_of("size", size, rank)]
-    grids = np.meshgrid(*lines, indexing="ij")
-    points = np.stack([*reversed(grids), np.ones_like(grids[0])], -1).reshape(-1, rank + 1)
-    grid = matmul(constant(points, theta.dtype), matrix_transpose(theta))
-    return reshape(grid, (-1, *map(len, lines), rank))
+    sizes = sizes_of("size", size, rank)
+    if any(isinstance(n, Length) for n in sizes):
+        lines = meshgrid(*[_open_line(n, align_corners) for n in sizes], indexing="ij")
+        grids = stack([*reversed(lines), ones_like(lines[0])], -1)
+        points = cast(reshape(grids, (math.prod(sizes), rank + 1)), theta.dtype)
+    else:
+        known = np.meshgrid(*[_line(n, align_corners) for n in sizes], indexing="ij")
+        rows = np.stack([*reversed(known), np.ones_like(known[0])], -1).reshape(-1, rank + 1)
+        points = constant(rows, theta.dtype)
+    grid = matmul(points, matrix_transpose(theta))
+    count = theta.shape[0]
+    return reshape(grid, (-1 if count is None else count, *sizes, rank))
 
 
 def _line(n: int, align_corners: bool) -> Array:
@@ -192,6 +251,12 @@ def _line(n: int, align_corners: bool) -> Array:
     if align_corners:
         return np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
     return (np.arange(n) * 2 + 1) / n - 1
+
+
+def _open_line(n: Any, align_corners: bool) -> Tensor:
+    if align_corners:
+        return arange(1 - n, n, 2) / Length.max(n - 1, 1)
+    return (arange(n) * 2 + 1) / Length.max(n, 1) - 1.0
 
 
 def grid_sample(
@@ -205,8 +270,8 @@ def grid_sample(
     """The image at points: grid says where each pixel of the result is taken from.
 
     Parameters:
-        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or with D in front of H, of known
-            lengths but for N; floating, ints and bools become float64.
+        x: (N, H, W, C), or (N, C, H, W) with data_format="NCHW", or with D in front of H;
+            floating, ints and bools become float64.
         grid: (N, H', W', 2) of points (x, y) from -1 to 1, or (N, D', H', W', 3) of (x, y, z).
         mode: "bilinear" (in three axes: trilinear), "nearest" or, over two axes, "bicubic".
         padding_mode: what is outside: "zeros", "border" (the nearest pixel), or "reflection".
@@ -216,7 +281,7 @@ def grid_sample(
 
     Returns: (N, H', W', C), or (N, C, H', W'), or so with D'; dtypes promoted.
 
-    Raises: ShapeError where the shapes do not fit, or lengths are unknown; DTypeError for complex
+    Raises: ShapeError where the shapes do not fit, or there are no pixels; DTypeError for complex
         operands; ValueError for another mode.
 
     Gradient: dx = dy added up where it was taken from; dgrid = dy times the slope of the image
@@ -243,25 +308,34 @@ def grid_sample(
     if mode == "bicubic" and rank == 3:
         raise ValueError("grid_sample by 'bicubic' is for two spatial axes")
     x = moveaxis(x, 1, -1) if first else x
-    lengths = tuple(known_length("grid_sample", x, 1 + a) for a in range(rank))
+    lengths = tuple(told_length("grid_sample", x, 1 + a) for a in range(rank))
     if 0 in lengths:
         raise ShapeError(f"grid_sample of {x.type!r}: there is nothing in it")
+    for axis, n in enumerate(lengths, 1):
+        if not at_least(n, 1):
+            x = apply(EnsureLength(axis, 1, "grid_sample"), x)
     at = [_pixel(points[..., rank - 1 - a], n, align_corners) for a, n in enumerate(lengths)]
     sample = _Sampler(x, lengths, padding_mode, align_corners)
     y = sample.at(at, mode)
     return moveaxis(y, -1, 1) if first else y
 
 
-def _pixel(t: Tensor, n: int, align_corners: bool) -> Tensor:
+def _pixel(t: Tensor, n: Any, align_corners: bool) -> Tensor:
     """Coordinates from -1 to 1 as places along a length of n."""
-    return (t + 1.0) * ((n - 1) / 2) if align_corners else (t + 1.0) * (n / 2) - 0.5
+    half = _half(n - 1 if align_corners else n, t)
+    return (t + 1.0) * half if align_corners else (t + 1.0) * half - 0.5
+
+
+def _half(n: Any, t: Tensor) -> Any:
+    """n / 2, in the dtype of t where it is open."""
+    return as_tensor(n, t.dtype) / 2.0 if isinstance(n, Length) else n / 2
 
 
 class _Sampler:
     """An image (N, ..., C), and what is outside of it."""
 
     def __init__(
-        self, x: Tensor, lengths: tuple[int, ...], padding: str, align_corners: bool
+        self, x: Tensor, lengths: tuple[Any, ...], padding: str, align_corners: bool
     ) -> None:
         self._lengths, self._padding, self._align = lengths, padding, align_corners
         for _ in range(len(lengths) - 1):
@@ -289,20 +363,22 @@ class _Sampler:
             terms.append(self._pick(here) * expand_dims(weight, -1))
         return reduce(add, terms)
 
-    def _held(self, t: Tensor, n: int) -> Tensor:
+    def _held(self, t: Tensor, n: Any) -> Tensor:
         """Places held inside the image, unless zeros are outside."""
         if self._padding == "zeros":
             return t
+        last: Any = as_tensor(n - 1, t.dtype) if isinstance(n, Length) else n - 1.0
         if self._padding == "reflection":
-            t = _reflected(t, (0.0, n - 1.0) if self._align else (-0.5, n - 0.5))
-        inside = logical_and(greater_equal(t, 0.0), less(t, n - 1.0))
-        return where(inside, t, clip(t, 0.0, n - 1.0))
+            t = _reflected(t, (0.0, last) if self._align else (-0.5, last + 0.5))
+        inside = logical_and(greater_equal(t, 0.0), less(t, last))
+        return where(inside, t, clip(t, 0.0, last))
 
     def _pick(self, places: list[Tensor]) -> Tensor:
         """The pixels at whole places (floats), 0 outside."""
         number, inside = None, None
         for t, n in zip(places, self._lengths, strict=True):
-            here = logical_and(greater_equal(t, 0.0), less(t, float(n)))
+            end = n if isinstance(n, Length) else float(n)
+            here = logical_and(greater_equal(t, 0.0), less(t, end))
             index = cast(where(here, t, 0.0), "int64")
             number = index if number is None else number * n + index
             inside = here if inside is None else logical_and(inside, here)
@@ -322,11 +398,16 @@ def _rounded(t: Tensor) -> Tensor:
     return rint(t)
 
 
-def _reflected(t: Tensor, ends: tuple[float, float]) -> Tensor:
+def _reflected(t: Tensor, ends: tuple[float, Any]) -> Tensor:
     """Places mirrored at both ends until they are between."""
     low, high = ends
     span = high - low
-    if span == 0:
-        return t * 0.0
+    if isinstance(span, Tensor):  # of one pixel 0: then all places are that
+        some = where(greater(span, 0.0), span, 1.0)
+        return where(greater(span, 0.0), _between(t, low, some), t * 0.0)
+    return t * 0.0 if span == 0 else _between(t, low, span)
+
+
+def _between(t: Tensor, low: float, span: Any) -> Tensor:
     away = remainder(absolute(t - low), 2 * span)
     return where(less(away, span), away, 2 * span - away) + low

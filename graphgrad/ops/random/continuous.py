@@ -105,7 +105,7 @@ def uniform(
     """Numbers in [low, high), all equally likely.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         low, high: numbers, low <= high, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -113,7 +113,7 @@ def uniform(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order.
 
     Gradient: with u = (y - low) / (high - low): dlow = dy * (1 - u), dhigh = dy * u, summed to
@@ -149,7 +149,7 @@ def normal(
     """Normally distributed numbers.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         mean, std: numbers, std >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -157,7 +157,7 @@ def normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number std below 0.
 
     Gradient: with z = (y - mean) / std: dmean = dy, dstd = dy * z, summed to theirs
@@ -186,7 +186,7 @@ def exponential(
     """Numbers above 0 of density exp(-y / scale) / scale.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -194,7 +194,7 @@ def exponential(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -220,7 +220,7 @@ def gumbel(
     """Numbers of the distribution function exp(-exp(-(y - loc) / scale)): of largest values.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -228,7 +228,7 @@ def gumbel(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -256,7 +256,7 @@ def laplace(
     """Numbers of density exp(-|y - loc| / scale) / (2 * scale).
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -264,7 +264,7 @@ def laplace(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -294,7 +294,7 @@ def logistic(
     """Numbers of the distribution function 1 / (1 + exp(-(y - loc) / scale)).
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -302,7 +302,7 @@ def logistic(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -330,7 +330,7 @@ def cauchy(
     """Numbers of density 1 / (pi * scale * (1 + ((y - loc) / scale)**2)), which have no mean.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -338,7 +338,7 @@ def cauchy(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
@@ -366,7 +366,7 @@ def lognormal(
     """Numbers whose logarithms are normal, of this mean and standard deviation.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         mean, sigma: numbers, sigma >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -374,7 +374,7 @@ def lognormal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dmean = dy * y, dsigma = dy * y * z of the normal z, summed to theirs.
@@ -401,7 +401,7 @@ def rayleigh(
     """Lengths of vectors of two normal numbers of this standard deviation.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -409,7 +409,7 @@ def rayleigh(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -435,7 +435,7 @@ def weibull(
     """Numbers above 0 of the distribution function 1 - exp(-(y / scale)**concentration).
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         concentration, scale: numbers above 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -443,7 +443,7 @@ def weibull(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number that is no concentration or scale.
 
     Gradient: that of y = scale * e**(1 / concentration), for an exponential e.
@@ -471,7 +471,7 @@ def pareto(
     """Numbers from scale on, of the distribution function 1 - (scale / y)**concentration.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         concentration, scale: numbers above 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -479,7 +479,7 @@ def pareto(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number that is no concentration or scale.
 
     Gradient: that of y = scale * exp(e / concentration), for an exponential e.
@@ -506,7 +506,7 @@ def maxwell(
     """Lengths of vectors of three normal numbers of this standard deviation: speeds in a gas.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         scale: a number >= 0, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -514,7 +514,7 @@ def maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
@@ -541,7 +541,7 @@ def double_sided_maxwell(
     """Numbers of `maxwell` to both sides of loc: of density y**2 exp(-y**2 / 2), up to a factor.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         loc, scale: numbers, scale >= 0, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -549,7 +549,7 @@ def double_sided_maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to their shapes.
@@ -585,7 +585,7 @@ def triangular(
     """Numbers in [left, right], of a density that rises in a line up to the mode and falls in one.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         left, mode, right: numbers, or tensors that broadcast with the shape, left <= mode <= right.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -593,7 +593,7 @@ def triangular(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order.
 
     Gradient: that of the inverse of its distribution function at a uniform number.
@@ -634,7 +634,7 @@ def truncated_normal(
     """mean + std * z, for normal z of which those outside of [lower, upper] are left out.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         lower, upper: the ends of z, in standard deviations; may be infinite, lower < upper.
         mean, std: numbers, or tensors; all four broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
@@ -643,7 +643,7 @@ def truncated_normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer; ValueError for numbers in another order, or a number std below 0.
 
     Gradient: that of the inverse of the distribution function of z at a uniform number.

@@ -38,7 +38,7 @@ def multinomial(
         n: whole numbers from 0 up to 2**53, of the shape of p without its last axis, or that
             broadcast to it.
         p: (..., K), at least 0, with a finite sum above 0: how likely each is, in proportion.
-        shape: ints, how many: axes before those of p.
+        shape: ints and lengths, how many: axes before those of p.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: an integer one.
@@ -46,7 +46,7 @@ def multinomial(
     Returns: a tensor of shape + p.shape and this dtype, of sum n over the last axis. Where n or p
         are none such, all of them are -1.
 
-    Raises: ShapeError for lengths that are not known, or p without a known last one; DTypeError for
+    Raises: ShapeError for a length that is None, or p without a known last one; DTypeError for
     another dtype, or a seed that is no integer; ValueError for a number n that is not such.
 
     Gradient: none, the result is integer.

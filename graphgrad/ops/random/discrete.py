@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ...base.bounds import at_least
 from ...base.domains import NON_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY
 from ...base.errors import ShapeError
 from ...base.flags import truth
-from ...ir.types import as_shape
+from ...base.length import Length
+from ...ir.types import as_shape, count_of
 from ..base import (
     Any,
     DType,
@@ -22,12 +24,21 @@ from ..base import (
     promoted,
     whole,
 )
-from ..demands import demand, number
+from ..demands import Demand, demand, number
 from ..documented import documented
 from ..elementwise.arithmetic import negative
 from ..elementwise.bounds import minimum
 from ..elementwise.exponential import log, log1p
-from ..elementwise.logic import equal, greater, greater_equal, less, less_equal, logical_and, where
+from ..elementwise.logic import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    where,
+)
 from ..elementwise.rounding import floor
 from ..reduce.cumulative import cumulative_sum
 from ..reduce.reductions import argmax, count_nonzero
@@ -68,7 +79,7 @@ def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -
     """Random bits: integers of 64 or 32 bits, all equally likely.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         seed: an int or a scalar integer tensor; the same one gives the same bits. None: new ones
             in every run.
         dtype: "uint64" or "uint32".
@@ -76,7 +87,7 @@ def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -
     Returns: a tensor of this shape and dtype.
 
     Raises: DTypeError for another dtype, or a seed that is no integer; ShapeError for lengths that
-    are not known.
+    depend on values.
 
     Source: words of Philox, or halves of them, the low one first [Salmon et al. 2011, "Parallel
     random numbers: as easy as 1, 2, 3"].
@@ -94,14 +105,14 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
     """Bools, each True with probability p.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         p: from 0 to 1, broadcasts to the shape. NaN and less give False, more True.
         seed: an int or a scalar integer tensor; the same one gives the same bools. None: new ones
             in every run.
 
     Returns: a bool tensor of this shape.
 
-    Raises: ShapeError for lengths that are not known, or a p that does not broadcast; DTypeError
+    Raises: ShapeError for a length that is None, or a p that does not broadcast; DTypeError
     for a seed that is no integer; ValueError for a number that is no probability.
 
     Gradient: none, the result is bool.
@@ -124,7 +135,7 @@ def integers(
 
     Parameters:
         low, high: ints that the dtype can hold, low < high; high is not drawn.
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: an integer one.
@@ -132,7 +143,7 @@ def integers(
     Returns: a tensor of this shape and dtype.
 
     Raises: DTypeError where there are no such integers, or for a seed that is no integer;
-    ShapeError for lengths that are not known.
+    ShapeError for lengths that depend on values.
 
     Source: [Lemire 2019, "Fast random integer generation in an interval"].
 
@@ -147,11 +158,12 @@ def integers(
 
 
 @documented(RandomPermutation)
-def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
+def permutation(n: int | Length | Tensor, *, seed: TensorLike | None = None) -> Tensor:
     """The integers 0 ... n-1, each once, in an order drawn at random.
 
     Parameters:
-        n: an int, or a tensor: the length of its first axis. `shuffle` permutes the tensor itself.
+        n: an int or a length, or a tensor: the length of its first axis. `shuffle` permutes the
+            tensor itself.
         seed: an int or a scalar integer tensor; the same one gives the same order. None: a new one
             in every run.
 
@@ -165,7 +177,7 @@ def permutation(n: int | Tensor, *, seed: TensorLike | None = None) -> Tensor:
     >>> sorted(gg.evaluate(gg.random.permutation(4, seed=1)).tolist())
     [0, 1, 2, 3]
     """
-    if isinstance(n, Tensor) and n.shape and isinstance(n.shape[0], int):
+    if isinstance(n, Tensor) and n.shape and n.shape[0] is not None:
         n = n.shape[0]
     return drawn(RandomPermutation, n if isinstance(n, Tensor) else (n,), "int64", seed)
 
@@ -181,7 +193,7 @@ def poisson(
     """Whole numbers of chance mean**y * exp(-mean) / y!.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         mean: at least 0, broadcasts to the shape. One that is NaN, below 0 or above 2**62 gives -1.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -189,7 +201,7 @@ def poisson(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -217,7 +229,7 @@ def binomial(
     """How many of n independent bools are True, each with probability p.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         n, p: whole numbers from 0 up to 2**53, and probabilities; they broadcast to the shape.
             Where they are none, the result is -1.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
@@ -226,7 +238,7 @@ def binomial(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -264,7 +276,7 @@ def geometric(
     """How many independent bools, each True with probability p, up to the first that is True.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         p: above 0 and at most 1, broadcasts with the shape. One that is NaN, or outside, gives -1.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -272,7 +284,7 @@ def geometric(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -296,14 +308,14 @@ def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int6
     """Signs: -1 and 1, equally likely.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         seed: an int or a scalar integer tensor; the same one gives the same signs. None: new ones
             in every run.
         dtype: a signed integer or a floating one.
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer.
 
     Gradient: none, nothing that has one goes in.
@@ -362,8 +374,8 @@ def shuffle(x: TensorLike, axis: int = 0, *, seed: TensorLike | None = None) -> 
 
     Returns: a tensor of x's shape and dtype.
 
-    Raises: ShapeError where there is no such axis, or its length is not known and it is not the
-    first; DTypeError for a seed that is no integer.
+    Raises: ShapeError where there is no such axis, or its length depends on values and it is not
+    the first; DTypeError for a seed that is no integer.
 
     Gradient: dy, put back into the order of x.
 
@@ -373,13 +385,16 @@ def shuffle(x: TensorLike, axis: int = 0, *, seed: TensorLike | None = None) -> 
     x = as_tensor(x)
     axis = normal_axis(axis, x.ndim)
     n = x.shape[axis]
-    if not isinstance(n, int) and axis:
-        raise ShapeError(f"shuffle along axis {axis} of {x.type!r}: the length is not known")
-    return take(x, permutation(n if isinstance(n, int) else x, seed=seed), axis=axis)
+    if n is None and axis:
+        raise ShapeError(
+            f"shuffle along axis {axis} of {x.type!r}: that length depends on values; move the "
+            "axis to the front"
+        )
+    return take(x, permutation(x if n is None else n, seed=seed), axis=axis)
 
 
 def choice(
-    a: int | TensorLike,
+    a: int | Length | TensorLike,
     shape: Any = (),
     replace: bool = True,
     p: TensorLike | None = None,
@@ -390,8 +405,8 @@ def choice(
     """Slices of a along an axis, drawn at random; of an int, integers below it.
 
     Parameters:
-        a: an int n for 0 ... n-1, or a tensor with that axis, of known length.
-        shape: ints, how many are drawn.
+        a: an int or a length n for 0 ... n-1, or a tensor with that axis.
+        shape: ints and lengths, how many are drawn.
         replace: whether one may be drawn again.
         p: (n,), at least 0, with a finite sum > 0: how likely each is, up to a factor; None: all
             equally. With p and replace, an array of n for each that is drawn is made on the way.
@@ -403,8 +418,9 @@ def choice(
     int64.
 
     Raises: ValueError for more than there are (of those that are likely at all), without replace,
-    or none to draw from, or another p, which a run raises for a tensor; ShapeError for lengths that
-    are not known, or a p of another shape; DTypeError for a seed that is no integer.
+    or none to draw from, or another p, which a run raises for a tensor, and where lengths are open;
+    ShapeError for a length that is None, or a p of another shape; DTypeError for a seed
+    that is no integer.
 
     Gradient: da, added up where each slice comes from; p has none.
 
@@ -415,24 +431,37 @@ def choice(
     array([2., 2.])
     """
     truth("replace", replace)
-    values = None if isinstance(a, int | np.integer) else as_tensor(a)
+    values = None if isinstance(a, int | np.integer | Length) else as_tensor(a)
     lengths, n = lengths_of(as_shape(shape)), a
     if values is not None:
         axis = normal_axis(axis, values.ndim)
         n = lengths_of((values.shape[axis],))[0]
-    count = int(np.prod(lengths, dtype=np.int64))
-    if (count and n < 1) or (not replace and count > n):  # type: ignore[operator]
-        raise ValueError(f"choice of {count} among {n}{'' if replace else ' without replacement'}")
-    picked = reshape(_picked(n, count, replace, p, seed), lengths)
+    count = count_of(lengths)
+    what = f"choice of {count} among {n}{'' if replace else ' without replacement'}"
+    if isinstance(n, Length) or isinstance(count, Length):
+        picked = _enough(what, _picked(n, count, replace, p, seed), n, count)
+    elif (count and n < 1) or (not replace and count > n):  # type: ignore[operator]
+        raise ValueError(what)
+    else:
+        picked = _picked(n, count, replace, p, seed)
+    picked = reshape(picked, lengths)
     return picked if values is None else take(values, picked, axis=axis)
 
 
-def _picked(n: Any, count: int, replace: bool, p: Any, seed: Any) -> Tensor:
+def _enough(what: str, picked: Tensor, n: Any, count: Any) -> Tensor:
+    """Indices, where a run has checked that there is one to draw, if any is drawn."""
+    if at_least(n, 1) or count == 0:
+        return picked
+    some = logical_or(greater_equal(as_tensor(n), 1), equal(as_tensor(count), 0))
+    return apply(Demand(f"{what}: there is one to draw from"), picked, some)
+
+
+def _picked(n: Any, count: Any, replace: bool, p: Any, seed: Any) -> Tensor:
     """So many indices below n."""
     if p is None:
         if replace:
-            return drawn(RandomIntegers, (count,), "int64", seed, 0, max(n, 1))
-        return permutation(int(n), seed=seed)[:count]
+            return drawn(RandomIntegers, (count,), "int64", seed, 0, Length.max(n, 1))
+        return permutation(n, seed=seed)[:count]
     chance = _chances(p, n, 1 if replace else count)
     if not replace:
         return topk(log(chance) + _gumbel("choice", chance, seed), count)[1]

@@ -39,7 +39,7 @@ class Draw(Op, abstract=True):
     A key with axes, as of a batch, draws for each: they come before those of the shape.
     """
 
-    shape: tuple[int, ...] | None
+    shape: tuple[Any, ...] | None
     dtype: DType
     differentiable = False
     flop_free = True
@@ -274,8 +274,8 @@ class RandomIntegers(Rejecting):
     favoured [Lemire 2019, "Fast random integer generation in an interval"].
     """
 
-    low: int
-    high: int
+    low: Any
+    high: Any
     likes = 1
 
     def trial(self, xp: Any, drawn: tuple[Any, ...], *parameters: Any) -> tuple[Any, Any]:
@@ -363,12 +363,12 @@ def _order(row: Any) -> Any:
     return sortable.view(np.int64)
 
 
-def lengths_of(shape: Any) -> tuple[int, ...]:
-    """Lengths that are known."""
+def lengths_of(shape: Any) -> tuple[Any, ...]:
+    """Lengths of what is drawn, which do not depend on values."""
     dims: tuple[Dim, ...] = shape.shape if isinstance(shape, Tensor) else as_shape(shape)
-    lengths = tuple([d for d in dims if isinstance(d, int)])
-    if len(lengths) != len(dims):
+    if None in dims:
         raise ShapeError(
-            f"random numbers of shape {dims}: give known lengths, or a tensor of the shape wanted"
+            f"random numbers of shape {dims}: give ints and lengths, or a tensor of the shape that "
+            "is wanted"
         )
-    return lengths
+    return dims

@@ -54,7 +54,7 @@ def loggamma(
     """Logarithms of gamma numbers of scale 1: exact where those of small concentrations round to 0.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         concentration: a number above 0, or a tensor that broadcasts to the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -62,7 +62,7 @@ def loggamma(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -90,7 +90,7 @@ def gamma(
     """Numbers above 0 of density y**(concentration - 1) * exp(-y / scale), up to a factor.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         concentration: a number above 0, or a tensor that broadcasts to the shape.
         scale: a number, or a tensor that broadcasts with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
@@ -99,7 +99,7 @@ def gamma(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -130,7 +130,7 @@ def generalized_normal(
     """Numbers of density exp(-abs((y - loc) / scale)**power), up to a factor.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         power: a number above 0, or a tensor that broadcasts to the shape: of 1, Laplace's numbers;
             of 2, normal ones of variance scale**2 / 2.
         loc, scale: numbers, or tensors that broadcast with the shape.
@@ -140,7 +140,7 @@ def generalized_normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
     of range.
 
@@ -173,7 +173,7 @@ def beta(
     """Numbers between 0 and 1 of density y**(a - 1) * (1 - y)**(b - 1), up to a factor.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         a, b: numbers above 0, or tensors that broadcast to the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -181,7 +181,7 @@ def beta(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -211,7 +211,7 @@ def chisquare(
     """Sums of the squares of df normal numbers.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         df: a number above 0, not only a whole one, or a tensor that broadcasts to the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -219,7 +219,7 @@ def chisquare(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -248,7 +248,7 @@ def f(
     """Quotients of two chi-square numbers, each divided by its degrees of freedom.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         df1, df2: numbers above 0, or tensors that broadcast to the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
@@ -256,7 +256,7 @@ def f(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -289,7 +289,7 @@ def student_t(
     """Numbers of Student's distribution: a normal one by the root of a chi-square one by df.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         df: a number above 0, or a tensor that broadcasts to the shape.
         loc, scale: numbers, or tensors that broadcast with the shape.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
@@ -298,7 +298,7 @@ def student_t(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 
@@ -332,14 +332,14 @@ def dirichlet(
 
     Parameters:
         concentration: (..., K), above 0.
-        shape: ints, how many of them: axes before those of the concentration.
+        shape: ints and lengths, how many of them: axes before those of the concentration.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
 
     Returns: a tensor of shape + concentration.shape and this dtype.
 
-    Raises: ShapeError for lengths that are not known, or a concentration without axes; DTypeError
+    Raises: ShapeError for a length that is None, or a concentration without axes; DTypeError
     for another dtype, or a seed that is no integer.
 
     Gradient: that of the concentration by implicit differentiation, once

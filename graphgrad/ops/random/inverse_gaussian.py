@@ -84,7 +84,7 @@ def wald(
     """Times at which a Brownian motion with drift first gets somewhere: inverse Gaussian numbers.
 
     Parameters:
-        shape: ints, or a tensor of the shape wanted.
+        shape: ints and lengths, or a tensor of the shape wanted.
         mean, scale: numbers above 0, or tensors that broadcast to the shape. The variance is
             mean**3 / scale.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
@@ -93,7 +93,7 @@ def wald(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for lengths that are not known, or parameters that do not broadcast to them;
+    Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
     DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
     above 0.
 

@@ -33,7 +33,7 @@ def multivariate_normal(
     Parameters:
         mean: (n,).
         cov: (n, n), symmetric and positive definite.
-        shape: ints, how many of them: axes before the last.
+        shape: ints and lengths, how many of them: axes before the last.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.
         dtype: a floating one.
@@ -69,14 +69,14 @@ def orthogonal(
 
     Parameters:
         n: rows and columns.
-        shape: ints, how many of them: axes before the last two.
+        shape: ints and lengths, how many of them: axes before the last two.
         seed: an int or a scalar integer tensor; the same one gives the same matrices. None: new
             ones in every run.
         dtype: a floating one.
 
     Returns: a tensor of shape + (n, n) and this dtype.
 
-    Raises: ShapeError for lengths that are not known; DTypeError for another dtype, or a seed that
+    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
     is no integer.
 
     Gradient: none, nothing that has one goes in.
@@ -103,14 +103,14 @@ def ball(
 
     Parameters:
         n: the number of dimensions, at least 1.
-        shape: ints, how many of them: axes before the last.
+        shape: ints and lengths, how many of them: axes before the last.
         seed: an int or a scalar integer tensor; the same one gives the same points. None: new ones
             in every run.
         dtype: a floating one.
 
     Returns: a tensor of shape + (n,) and this dtype.
 
-    Raises: ValueError for n below 1; ShapeError for lengths that are not known; DTypeError for
+    Raises: ValueError for n below 1; ShapeError for a length that is None; DTypeError for
     another dtype, or a seed that is no integer.
 
     Gradient: none, nothing that has one goes in.

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from math import log2
+from operator import sub
 
 from ...base.errors import ShapeError
 from ...base.flags import truth, truth_if_given
-from ...ir.types import Dim, broadcast, compatible, elements, lengths, merge_dims
+from ...ir.types import (
+    Dim,
+    broadcast,
+    compatible,
+    computed,
+    elements,
+    is_negative,
+    lengths,
+    merge_dims,
+)
 from ..base import (
     NO_GRAD,
     Any,
@@ -27,6 +37,7 @@ from ..base import (
     as_tensor,
     build,
     cast,
+    count,
     kind_of,
     like,
     np,
@@ -280,7 +291,7 @@ class TopK(Op):
     Gradient: dx = the gradient of values, each element at the place it came from.
     """
 
-    k: int
+    k: Any
     axis: int
     largest: bool = True
     onnx = Onnx("TopK")
@@ -290,7 +301,8 @@ class TopK(Op):
     def infer(self, x: TensorType) -> Types:
         _check_ordered(x, self.axis)
         length = x.shape[self.axis]
-        if isinstance(length, int) and self.k > length:
+        missing = computed(sub, length, self.k)
+        if is_negative(self.k) or (missing is not None and is_negative(missing)):
             raise ShapeError(f"the first {self.k} along axis {self.axis} of {x!r}")
         shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
         return tensor_type(shape, x.dtype), tensor_type(shape, INT64)
@@ -525,12 +537,12 @@ def sort_complex(a: TensorLike) -> Tensor:
 
 
 @documented(TopK)
-def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
+def topk(x: TensorLike, k: Any, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their places.
 
     Parameters:
         x: at least one axis; integer, bool or floating.
-        k: how many, at most the length of the axis.
+        k: how many, an int or a length, at most the length of the axis.
         axis: the axis.
         largest: whether the largest are taken.
 
@@ -545,8 +557,8 @@ def topk(x: TensorLike, k: int, axis: int = -1, *, largest: bool = True) -> tupl
     (array([3., 2.]), array([0, 2]))
     """
     x = as_tensor(x)
-    k = whole("k", k)
-    if k < 0:
+    k = count("k", k)
+    if is_negative(k):
         raise ShapeError(f"topk of {x.type!r}: k is {k}")
     op = TopK(k, normal_axis(axis, x.ndim), truth("largest", largest))
     values, places = build(op, (x,)).outputs

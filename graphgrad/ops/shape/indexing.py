@@ -494,8 +494,7 @@ def _read(x: Tensor, key: Key, indices: list[Tensor]) -> Tensor:
 
 def _full_key(x: Tensor, items: tuple[Any, ...]) -> list[Any]:
     """The parts of a key, its Ellipsis only where that stands for no axis."""
-    places = [as_tensor(p) if isinstance(p, Length) else p for p in items]
-    parts = [p if is_basic(p) else as_index(p) for p in places]
+    parts = [p if is_basic(p) else as_index(p) for p in items]
     dots = [i for i, p in enumerate(parts) if p is Ellipsis]
     if len(dots) > 1:
         raise ShapeError("an index can have one Ellipsis")
@@ -559,6 +558,8 @@ def as_index(part: Any) -> Any:
         if kind_of(part.dtype) != "b":
             check_integers(part.type)
         return part
+    if isinstance(part, Length):
+        return as_tensor(part)
     if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
         raise DTypeError("a list of tensors is no index; use gg.stack")
     check_unmasked(part)
@@ -651,10 +652,10 @@ def _fitted(updates: TensorLike, x: Tensor, shape: Shape) -> Tensor:
         )
     if compatible(fitted.shape, shape):
         return fitted
-    if any(not isinstance(d, int) for d in shape):
+    if None in shape:
         raise ShapeError(
-            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which is known "
-            "only when run; give updates in that shape"
+            f"updates of {fitted.type!r} cannot be broadcast to {list(shape)}, which depends on "
+            "values; give updates in that shape"
         )
     return broadcast_to(fitted, shape)
 

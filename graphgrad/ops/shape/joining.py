@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import reduce
 from itertools import pairwise
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError
 from ...base.kinds import can_cast
+from ...base.length import Length
 from ...ir.types import Dim, computed, is_negative, merge_dims, never_equal
 from ..base import (
     NO_GRAD,
@@ -30,12 +32,12 @@ from ..base import (
     as_tensor,
     build,
     cast,
+    count,
     like,
     np,
     promoted,
     tensor_type,
     wants,
-    whole,
 )
 from ..documented import documented
 from .reshaping import broadcast_like, flatten, listed, normal_axis
@@ -327,11 +329,11 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
 
     Parameters:
         x: at least one axis, any dtype.
-        axis: an axis of known length.
+        axis: an axis whose length is an int.
 
     Returns: a tuple of tensors without the axis, of the dtype of x.
 
-    Raises: ShapeError if x has no such axis, or its length is not known.
+    Raises: ShapeError if x has no such axis, or its length is open.
 
     Source: the array API standard, unstack.
 
@@ -340,10 +342,18 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     """
     x = as_tensor(x)
     axis = normal_axis(axis, x.ndim)
-    count = x.shape[axis]
-    if not isinstance(count, int):
-        raise ShapeError(f"unstack along axis {axis} of {x.type!r}: the length has to be known")
-    return build(Unstack(axis, count), (x,)).outputs if count else ()
+    rows = x.shape[axis]
+    if not isinstance(rows, int):
+        raise ShapeError(
+            f"unstack along axis {axis} of {x.name}: {x.type!r}, built at {x.where}: it makes a "
+            f"tensor for each place, and that there are {_shown(rows)} is known only when run. Go "
+            "over the rows with gg.scan or gg.map, or give the placeholder that length as an int"
+        )
+    return build(Unstack(axis, rows), (x,)).outputs if rows else ()
+
+
+def _shown(d: Dim) -> str:
+    return "?" if d is None else str(d)
 
 
 class Split(Op):
@@ -375,9 +385,10 @@ class Split(Op):
             return [computed(lambda n: n // self.at, total)] * self.at
         cuts = [0, *self.at]
         last = computed(lambda n: n - cuts[-1], total)
-        if last is not None and is_negative(last):
+        parts = [*(b - a for a, b in zip(cuts, self.at)), last]
+        if any(d is not None and is_negative(d) for d in parts):
             raise ShapeError(f"split of {x!r} at {self.at}")
-        return [*(b - a for a, b in zip(cuts, self.at)), last]
+        return parts
 
     def kernel(self, xp: Any, x: Any) -> Any:
         at = self.at if isinstance(self.at, int) else list(self.at)
@@ -407,13 +418,15 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
 
     Parameters:
         x: at least one axis, any dtype.
-        indices_or_sections: an int, the number of equal parts; or the places of the cuts. As in
-            NumPy a part is x[a:b] of two places that follow, also where b is before a.
+        indices_or_sections: an int, the number of equal parts; or the places of the cuts, ints and
+            lengths. As in NumPy a part is x[a:b] of two places that follow, also where b is before
+            a.
         axis: the axis.
 
     Returns: a tuple of tensors, of the dtype of x; where they overlap, their gradients add up.
 
-    Raises: ShapeError if x has no such axis, or where the parts would not be equal.
+    Raises: ShapeError if x has no such axis, or where the parts would not be equal; for an open
+    number of parts.
 
     Source: numpy.split.
 
@@ -428,9 +441,28 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
         if parts < 1:
             raise ShapeError(f"split of {x.type!r} into {parts} parts")
         return build(Split(axis, parts), (x,)).outputs
-    at = [whole("a place to split at", i) for i in listed(indices_or_sections)]
-    cuts = [slice(i).indices(total)[1] for i in at] if isinstance(total, int) else at
-    if all(a <= b for a, b in pairwise([0, *cuts])):
+    if isinstance(indices_or_sections, Length):
+        raise ShapeError(
+            f"split of {x.name}: {x.type!r} into {indices_or_sections} parts: how many tensors that "
+            "makes is known only when run. Give the places of the cuts in a list, or go over the "
+            "parts with gg.scan"
+        )
+    at = [count("a place to split at", i) for i in listed(indices_or_sections)]
+    cuts = [_cut(i, total) for i in at]
+    if _in_order([0, *cuts], total):
         return build(Split(axis, tuple(cuts)), (x,)).outputs
     keys = [normal_slice(slice(*ends), total) for ends in pairwise([0, *cuts, None])]
     return tuple([apply(Slice((*(FULL,) * axis, key)), x) for key in keys])
+
+
+def _cut(place: Any, total: Dim) -> Any:
+    """A place to cut at as an int from the front, where that is known."""
+    fixed = isinstance(total, int) and not isinstance(place, Length)
+    return slice(place).indices(total)[1] if fixed else place
+
+
+def _in_order(cuts: list[Any], total: Dim) -> bool:
+    """Whether places to cut at follow each other, inside of the axis where its length is open."""
+    if total is None:
+        return all(isinstance(cut, int) for cut in cuts) and cuts == sorted(cuts)
+    return all(at_least(b, a) for a, b in pairwise([*cuts, total]))

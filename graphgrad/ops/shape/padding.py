@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from operator import add, floordiv, mul
+from operator import add, floordiv, mul, sub
 
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ...ir.strided import Lengths, Strided
-from ...ir.types import computed
+from ...ir.types import Dim, computed, is_negative
 from ..base import (
     Any,
     Derivative,
@@ -23,16 +24,18 @@ from ..base import (
     Types,
     apply,
     as_tensor,
+    count,
     kind_of,
     np,
     tensor_type,
-    whole,
 )
 from ..batching import Batch, Outputs
 from ..documented import documented
 from ..onnx_places import BACKWARD, read_slices
+from .folding import merged
 from .indexing import take
 from .reshaping import (
+    broadcast_to,
     distinct_axes,
     expand_dims,
     flatten,
@@ -112,7 +115,7 @@ class Roll(Op):
     Gradient: dx = roll(dy, -shift, axis).
     """
 
-    shifts: tuple[int, ...]
+    shifts: tuple[Any, ...]
     axes: tuple[int, ...]
     linear = "joint"
     derivative = Derivative(relevance="moved")
@@ -152,7 +155,7 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        shift: by how many places, or a tuple: one for each axis.
+        shift: by how many places, an int or a length, or a tuple: one for each axis.
         axis: one, or several in a tuple; None: x is flattened, and in its shape again.
 
     Returns: same shape and dtype as x.
@@ -173,7 +176,7 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     if len(shifts) != len(axes):
         raise ShapeError(f"roll by {shift} along {axis}: one shift for each axis")
     places = tuple(normal_axis(a, x.ndim) for a in axes)
-    return apply(Roll(tuple(whole("a shift", s) for s in shifts), places), x)
+    return apply(Roll(tuple(count("a shift", s) for s in shifts), places), x)
 
 
 class Pad(Op):
@@ -182,7 +185,7 @@ class Pad(Op):
     Gradient: dx = the part of dy in the middle.
     """
 
-    widths: tuple[tuple[int, int], ...]
+    widths: tuple[tuple[Any, Any], ...]
     value: Any = 0
     onnx = Onnx("Pad")
     derivative = Derivative(relevance="moved")
@@ -196,6 +199,8 @@ class Pad(Op):
     def infer(self, x: TensorType) -> Types:
         if len(self.widths) != len(x.shape):
             raise ShapeError(f"pad by {self.widths} of {x!r}")
+        if any(is_negative(d) for w in self.widths for d in w):
+            raise ShapeError(f"pad by {self.widths} of {x!r}: a width is never negative")
         pairs = zip(x.shape, self.widths)
         dims = [computed(add, d, sum(w)) for d, w in pairs]
         return (tensor_type(tuple(dims), x.dtype),)
@@ -212,8 +217,8 @@ class Pad(Op):
         return to.Pad(x, [*before, *after], np.asarray(self.value, x.dtype))
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
-        inner = tuple((a or None, -b or None, None) for a, b in self.widths)
-        return (apply(Slice(inner), dy),)
+        inner = [_middle(d, *w) for d, w in zip(node.inputs[0].shape, self.widths)]
+        return (apply(Slice(tuple(inner)), dy),)
 
     def batch(self, batch: Batch) -> Outputs:
         return batch.build(self.replace(widths=((0, 0), *self.widths)), *batch.inputs)
@@ -226,6 +231,13 @@ class Pad(Op):
         yield cls(()), [rng.normal(size=())]
 
 
+def _middle(length: Dim, a: Any, b: Any) -> tuple[Any, ...]:
+    """The slice of what is padded that has no border."""
+    if isinstance(b, Length):
+        return a, computed(add, a, length), None
+    return None if a == 0 else a, -b or None, None
+
+
 class EnsureLength(Op):
     """y = x, checked when run to have so many places, or more, along an axis. Gradient: dx = dy.
 
@@ -233,7 +245,7 @@ class EnsureLength(Op):
     """
 
     axis: int
-    length: int
+    length: Any
     what: str
     memory = Memory(view=True, alias=True)
     linear = "joint"
@@ -241,8 +253,8 @@ class EnsureLength(Op):
     axis_attrs = ("axis",)
 
     def infer(self, x: TensorType) -> Types:
-        length = x.shape[self.axis]
-        if isinstance(length, int) and length < self.length:
+        missing = computed(sub, x.shape[self.axis], self.length)
+        if missing is not None and is_negative(missing):
             raise ShapeError(f"{self.what} of axis {self.axis} of {x!r}: too short")
         return (x,)
 
@@ -351,7 +363,7 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        repetitions: a number, or a tuple, of which the last numbers belong to the last axes.
+        repetitions: an int or a length, or a tuple, of which the last belong to the last axes.
 
     Returns: x with the longer axes, more of them if there are more numbers; its dtype.
 
@@ -363,16 +375,26 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
     array([1, 2, 1, 2])
     """
     x = as_tensor(x)
-    reps = [whole("a number of copies", r) for r in listed(repetitions)]
-    if any(r < 0 for r in reps):
+    reps = [count("a number of copies", r) for r in listed(repetitions)]
+    if any(is_negative(r) for r in reps):
         raise ShapeError(f"tile by {repetitions}: a number of copies is never negative")
     missing = len(reps) - x.ndim
     x = expand_dims(x, tuple(range(missing))) if missing > 0 else x
     reps = [1] * -missing + reps
     if 0 in reps:
         x = apply(Slice(tuple((None, 0, None) if r == 0 else FULL for r in reps)), x)
-        reps = [r or 1 for r in reps]
-    return x if all(r == 1 for r in reps) else apply(Tile(tuple(reps)), x)
+        reps = [1 if r == 0 else r for r in reps]
+    fixed = tuple([1 if isinstance(r, Length) else r for r in reps])
+    x = x if all(r == 1 for r in fixed) else apply(Tile(fixed), x)
+    for axis, r in enumerate(reps):
+        x = _copied(x, r, axis, axis) if isinstance(r, Length) else x
+    return x
+
+
+def _copied(x: Tensor, times: Length, axis: int, at: int) -> Tensor:
+    """So many copies of x on an axis at this place, which is made one with `axis`."""
+    copies = broadcast_to(expand_dims(x, at), (*x.shape[:at], times, *x.shape[at:]))
+    return merged(copies, axis)
 
 
 class Repeat(Op):
@@ -456,6 +478,8 @@ class Unrepeat(Op):
 
 def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
     """gg.repeat by numbers that are known."""
+    if isinstance(repeats, Length):
+        return _repeated(x, repeats, axis)
     counts = np.asarray(repeats)
     if kind_of(counts.dtype) not in "iu" or (counts < 0).any():
         raise ShapeError(f"repeat takes numbers of copies, got {repeats!r}")
@@ -467,7 +491,11 @@ def repeat_by_numbers(x: Tensor, repeats: Any, axis: int) -> Tensor:
     return take(x, np.repeat(np.arange(length), counts), axis)
 
 
-def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
-    if count == 0:
+def _repeated(x: Tensor, times: Any, axis: int) -> Tensor:
+    if isinstance(times, Length):
+        if is_negative(times):
+            raise ShapeError(f"repeat takes numbers of copies, got {times}")
+        return _copied(x, times, axis, axis + 1)
+    if times == 0:
         return apply(Slice((*(FULL,) * axis, (None, 0, None))), x)
-    return x if count == 1 else apply(Repeat(count, axis), x)
+    return x if times == 1 else apply(Repeat(times, axis), x)

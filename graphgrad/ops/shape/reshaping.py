@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 
 from ...base.errors import ShapeError
@@ -27,6 +28,7 @@ from ..base import (
     Gradients,
     Memory,
     Node,
+    OnesLike,
     Onnx,
     Op,
     Samples,
@@ -39,6 +41,7 @@ from ..base import (
     Types,
     apply,
     as_tensor,
+    cast,
     np,
     tensor_type,
     type_of,
@@ -46,6 +49,7 @@ from ..base import (
 )
 from ..batching import Batch, Outputs
 from ..documented import documented
+from ..elementwise.logic import LOGICAL_AND
 
 __all__ = [
     "broadcast_arrays",
@@ -380,7 +384,7 @@ def expand_dims(x: TensorLike, axis: Any) -> Tensor:
 
 
 class BroadcastTo(Op):
-    """x repeated to a known shape, by NumPy's rules.
+    """x repeated to a shape of ints and lengths, by NumPy's rules.
 
     Gradient: dx = dy summed over the axes of repetition.
     """
@@ -415,7 +419,7 @@ class BroadcastTo(Op):
         (x,) = batch.inputs
         extra = len(self.shape) - (x.ndim - 1)
         row = apply(ExpandDims(tuple(range(1, 1 + extra))), x) if extra else x
-        if isinstance(x.shape[0], int):
+        if x.shape[0] is not None:
             return batch.build(BroadcastTo((x.shape[0], *self.shape)), row)
         like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
         return batch.build(BroadcastLike(), row, like)
@@ -434,11 +438,12 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        shape: ints and lengths; for a shape of which nothing is known use broadcast_like.
+        shape: ints and lengths.
 
     Returns: x in this shape, of its dtype.
 
-    Raises: ShapeError where x does not broadcast to it, or lengths are not known.
+    Raises: ShapeError where x does not broadcast to it, or for a length that is None; where lengths
+    are open, a run raises it.
 
     Source: the array API standard, broadcast_to.
 
@@ -449,7 +454,10 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     x = as_tensor(x)
     lengths = as_shape(shape)
     if None in lengths:
-        raise ShapeError(f"broadcast_to takes known lengths, got {shape}; use gg.broadcast_like")
+        raise ShapeError(
+            f"broadcast_to of {x.type!r} to {lengths}: a length that depends on values has no "
+            "name; use gg.broadcast_like"
+        )
     return x if x.shape == lengths else apply(BroadcastTo(lengths), x)
 
 
@@ -679,11 +687,11 @@ def sum_to(dy: TensorLike, *, like: TensorLike) -> Tensor:
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     """The tensors repeated to their common shape.
 
-    Parameters: *xs: any dtypes, shapes that broadcast to one of known lengths.
+    Parameters: *xs: any dtypes, shapes that broadcast.
 
     Returns: a tuple of tensors of that shape, each of its dtype.
 
-    Raises: ShapeError where the shapes do not broadcast, or lengths are not known.
+    Raises: ShapeError where the shapes do not broadcast; where lengths are open, a run raises it.
 
     Source: the array API standard, broadcast_arrays.
 
@@ -694,7 +702,11 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     if not tensors:
         return ()
     shape = broadcast([t.shape for t in tensors])
-    return tuple(broadcast_to(t, shape) for t in tensors)
+    if None not in shape:
+        return tuple(broadcast_to(t, shape) for t in tensors)
+    shapes = [cast(apply(OnesLike(), t), "bool") for t in tensors]
+    like = reduce(lambda a, b: apply(LOGICAL_AND, a, b), shapes)
+    return tuple(broadcast_like(t, like) for t in tensors)
 
 
 @documented(Squeeze)

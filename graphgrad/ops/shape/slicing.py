@@ -133,7 +133,7 @@ class Unslice(Op):
 
     def batch(self, batch: Batch) -> Outputs:
         (x,), key = batch.inputs, (FULL, *self.key)
-        if isinstance(x.shape[0], int):
+        if x.shape[0] is not None:
             return batch.build(Unslice(key, (x.shape[0], *self.shape)), x)
         like = batch.repeated(apply(Full(self.shape, 0, x.dtype)))
         return batch.build(UnsliceLike(key), x, like)
@@ -256,18 +256,18 @@ def _unsliced(x: TensorType, whole: TensorType, key: Key) -> TensorType:
 
 def _bound(i: Any) -> Any:
     """A bound as None, an int, or a length, which counts from the front."""
-    if i is None:
-        return None
+    if i is None or type(i) is int:
+        return i
     return Length.max(i, 0) if isinstance(i, Length) else operator.index(i)
 
 
 def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
     """A slice as (start, stop, step), the same for all spellings where the length is known."""
     start, stop, step = map(_bound, _parts(item))
-    if isinstance(step, Length):
-        raise ShapeError(f"the step of a slice is an int, got the length {step}")
     if step == 0:
         raise ShapeError("the step of a slice cannot be 0")
+    if isinstance(step, Length):
+        raise ShapeError(f"the step of a slice is an int, got the length {step}")
     if isinstance(length, int) and not isinstance(start, Length) and not isinstance(stop, Length):
         start, stop, step = slice(start, stop, step).indices(length)
         if (start, step) == (0, 1) and stop == length:
