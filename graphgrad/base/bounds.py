@@ -149,7 +149,7 @@ def _plus(linear: _Linear, k: Fraction, other: _Linear) -> _Linear:
 def _is_natural(atom: Atom) -> bool:
     """Whether an operation is never below 0."""
     if atom.operation == "%":
-        return True
+        return at_least(atom.operands[1], 0)
     known = [at_least(o, 0) for o in atom.operands]
     return any(known) if atom.operation == "max" else all(known)
 

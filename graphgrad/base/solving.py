@@ -34,7 +34,7 @@ def solved(axes: Iterable[Axis], exact: bool = False) -> dict[str, Any]:
         for axis in left:
             d, n, where = axis
             value = d.at(sizes) if sizes else d
-            if sizes.keys() >= d.names:
+            if not isinstance(value, Length) or sizes.keys() >= d.names:
                 both = isinstance(value, int) and isinstance(n, int)
                 if value != n and (both or exact):
                     raise ShapeError(_contradiction(axis, value, told))
@@ -82,7 +82,8 @@ def _contradiction(axis: Axis, value: int, told: Mapping[str, Axis]) -> str:
     if d == first[0]:
         return f"length '{d}' is {first[1]} {first[2]}, and {n} {where}{REMEDY}"
     known = " and ".join(
-        f"'{told[name][0]}' is {told[name][1]} {told[name][2]}" for name in sorted(d.names)
+        f"'{told[name][0]}' is {told[name][1]} {told[name][2]}"
+        for name in sorted(d.names & told.keys())
     )
     return f"length '{d}' is {n} {where}, and {value} where {known}{REMEDY}"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import ShapeError
+from ..base.errors import ShapeError
 from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
@@ -25,8 +26,21 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     Raises what `infer` raises where the types do not fit together, with the node as a note and as
     `failed`, for pictures that ring it; ShapeError where a named length would have two values.
     """
-    sizes = sizes_of(program.inputs, types) if program.open_lengths else {}
+    needed = program.open_lengths
+    sizes = sizes_of(program.inputs, types) if needed else {}
+    if not needed <= sizes.keys() and all(t.static for t in types):
+        _refuse_untold(program, types, min(needed - sizes.keys()))
     return _specialised(program, types, sizes, {})
+
+
+def _refuse_untold(program: Program, types: Sequence[TensorType], name: str) -> None:
+    """ShapeError for a length that these inputs leave open, as N*M does where N is 0."""
+    pairs = zip(program.inputs, types, strict=True)
+    given = ", ".join(f"{t.name}: {t.type!r} is {type!r}" for t, type in pairs)
+    raise ShapeError(
+        f"the length {name!r} is needed and cannot be told here ({given}).\n"
+        "Add an input with an axis of that length"
+    )
 
 
 def sizes_of(inputs: Sequence[Tensor], types: Sequence[TensorType]) -> dict[str, int]:

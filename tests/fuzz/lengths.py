@@ -178,6 +178,8 @@ class Drawing:
         """A line `name = text`, or several lines that assign {y}, if the fixed builds take it."""
         y = f"v{len(self.q.lines)}"
         line = text.replace("{y}", y) if "{y}" in text else f"{y} = {text}"
+        for b in self.fixed:
+            b.scope.pop(y, None)
         try:
             for b in self.fixed:
                 b.run(line)
@@ -518,7 +520,7 @@ def region(d: Drawing) -> str:
     rule, body = rules_and_bodies[int(d.rng.integers(len(rules_and_bodies)))]
     return (
         f"def rule_{{y}}(site, dy): return {rule}\n"
-        f"with gg.override_gradient(rule_{{y}}): {{y}} = {body}"
+        f"with gg.override_gradient(rule_{{y}}, allow_empty=True): {{y}} = {body}"
     )
 
 

@@ -16,6 +16,7 @@ from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
+from ...ir.types import sized, tensor_type
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around
 from ...ops.random.keys import (
@@ -358,8 +359,8 @@ class Transplant(Carrier):
         """Let what the bodies of a trace draw be drawn by the call here."""
         for body in bodies_of(copy):
             for node in body.nodes:
-                if node.op.open_lengths:
-                    node.op = node.op.with_sizes(self.sizes)
+                if self.sizes:
+                    _give_sizes(node, self.sizes)
                 if self.drawn_here(node.op):
                     if loops_around(self.graph):
                         raise GradientError(
@@ -384,6 +385,15 @@ class Transplant(Carrier):
         new.settled = tuple(map(self.tensor, inputs)), tuple(map(self.tensor, outputs))
         take_in_pins(new)
         new.open = False
+
+
+def _give_sizes(node: Node, sizes: Mapping[str, Any]) -> None:
+    """Give named lengths these values, in what a node of a copy computes and in what it makes."""
+    if node.op.open_lengths:
+        node.op = node.op.with_sizes(sizes)
+    for t in node.outputs:
+        if not t.type.static:
+            t.type = tensor_type(sized(t.shape, sizes), t.dtype)
 
 
 class Plain:
