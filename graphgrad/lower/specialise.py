@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import ShapeError
-from ..base.errors import ShapeError
 from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
