@@ -235,7 +235,7 @@ def test_a_product_with_a_length_of_0_tells_nothing_of_the_other():
 
 @pytest.mark.parametrize("ask", [bool, int, float, complex, range, operator.index, np.asarray])
 def test_what_needs_an_int_is_refused_in_words(ask):
-    with pytest.raises(TypeError, match="the length N//2 is open: .* when the program runs"):
+    with pytest.raises(TypeError, match=r"the length N//2 is open: .* when the program runs"):
         ask(Length("N//2"))
 
 
@@ -287,10 +287,8 @@ def test_an_expression_that_nobody_would_read_is_refused():
         sum(names)
     with pytest.raises(LengthTooLongError):
         Length("N" * LONGEST) * 3
-    power = Length("N") + Length("M") + 1
     with pytest.raises(LengthTooLongError):
-        for _ in range(6):
-            power = power * power
+        (Length("N") + Length("M") + Length("x.0") + 1) ** 8
 
 
 def test_a_number_is_no_length():
