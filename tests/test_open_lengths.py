@@ -189,6 +189,22 @@ def test_an_import_puts_lengths_of_here_for_those_of_there(shape):
     np.testing.assert_allclose(found[1], dx * (1 - np.tanh(value) ** 2))
 
 
+def test_bodies_that_are_imported_make_what_lengths_of_here_make():
+    with gg.Graph() as library:
+        x = gg.placeholder(("N", "M"), name="x")
+        rows = gg.scan(
+            lambda c, r: (c, gg.concat([r, gg.zeros((x.shape[0],))])), gg.zeros(x.shape[1:]), x
+        )[1]
+        chosen = gg.cond(gg.sum(x) > 0, lambda: x[:-1], lambda: -x[1:])
+    with gg.Graph():
+        here = gg.placeholder(("2*P + 1", 3), name="here")
+        found = gg.import_graph(library, {x: here})
+        assert found[rows].shape == ("2*P + 1", "2*P + 4")
+        assert found[chosen].shape == ("2*P", 3)
+        (body,) = found[rows].node.op.bodies
+        assert [t.shape for t in body.outputs] == [(3,), ("2*P + 4",)]
+
+
 def test_an_import_of_what_is_assumed_otherwise_is_refused():
     graph, x, _ = averaged()
     with gg.Graph():
@@ -298,6 +314,14 @@ def test_a_length_that_would_be_negative_is_refused_when_it_runs():
         gg.ShapeError,
         ":0 would be float64[-1, 3] where N is 1: no length is below 0",
     )
+
+
+def test_a_length_that_only_a_product_with_0_tells_is_refused_when_it_runs(backend):
+    x = gg.placeholder(("N*M", "N"), name="x")
+    f = gg.compile(x, gg.zeros(gg.Length("M")) + gg.sum(x), backend=backend)
+    np.testing.assert_array_equal(f(np.ones((6, 2))), [12.0, 12.0, 12.0])
+    refused(lambda: f(np.ones((0, 0))), gg.ShapeError, "the length 'M' is needed and cannot be")
+    refused(lambda: f(np.ones((3, 0))), gg.ShapeError, "'M*N' is 3 in")
 
 
 def test_lengths_that_contradict_are_refused_with_both_places():

@@ -681,7 +681,7 @@ def in_words(error: BaseException) -> bool:
     """Whether an error is one of graphgrad's, or a TypeError or ValueError that it words."""
     if isinstance(error, gg.GraphGradError):
         return True
-    words = ("is open", "gg.", "graphgrad", "Length", "length")
+    words = ("is open", "gg.", "graphgrad", "Length", "length", "NoneType")  # None: not promised
     return isinstance(error, TypeError | ValueError) and any(w in str(error) for w in words)
 
 
