@@ -132,19 +132,9 @@ def _on(node: Node, reads: tuple[Tensor, ...], sizes: Mapping[str, int], known: 
             node.op.check(*[t.shape for t in reads])
         op = node.op.with_sizes(sizes) if sizes else node.op
         derived = derive(node, _of_types(op, reads, sizes, known), reads)
-        if op is not node.op:
-            _check_not_negative(derived, sizes)
         if node.op.pure:
             known[node, reads] = derived
     return derived
-
-
-def _check_not_negative(node: Node, sizes: Mapping[str, int]) -> None:
-    """ShapeError where lengths of a node would be below 0."""
-    for t in node.outputs:
-        if any(type(d) is int and d < 0 for d in t.type.shape):
-            known = " and ".join(f"{name} is {n}" for name, n in sorted(sizes.items()))
-            raise ShapeError(f"{t.name} would be {t.type!r} where {known}: no length is below 0")
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:

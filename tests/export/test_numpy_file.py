@@ -635,7 +635,7 @@ def test_rows_of_a_loop_that_never_runs_have_their_lengths(written):
         same(there(*given), f(*given))
 
 
-class Halved(Op):
+class HalvedInFile(Op):
     """The first half of a vector, by what kernels know of lengths."""
 
     n: object
@@ -650,7 +650,7 @@ class Halved(Op):
 
 def test_kernels_that_ask_for_lengths_get_ints(written, tmp_path):
     x = gg.placeholder(("N",), name="x")
-    f = gg.compile(x, apply(Halved(x.shape[0] // 2), x), backend="numpy")
+    f = gg.compile(x, apply(HalvedInFile(x.shape[0] // 2), x), backend="numpy")
     there, _ = written(f)
     same(there(np.arange(5.0)), f(np.arange(5.0)))
     assert "Length" not in (tmp_path / "step.py").read_text()
