@@ -75,6 +75,15 @@ def test_slices_promise_the_shapes_that_come_out(bounds, n):
     np.testing.assert_array_equal(gradient, expected)
 
 
+@pytest.mark.parametrize("bound", [slice("-M", None), slice(1, "-M"), slice("-(M//2)", None, 2)])
+def test_a_bound_that_would_count_from_the_end_is_refused(bound):
+    """As an int it would, as a length it would not: x[-M:] would be all of x."""
+    x = gg.placeholder(("N", "M"), name="x")
+    start, stop = (Length(b) if isinstance(b, str) else b for b in (bound.start, bound.stop))
+    said = "counts from the front, and this one is never above 0"
+    refused(lambda: x[start : stop : bound.step], gg.ShapeError, said)
+
+
 def test_an_index_may_be_a_length():
     x = gg.placeholder(("N",), name="x")
     last = gg.evaluate(x[x.shape[0] - 1] + x[x.shape[0] // 2], {x: np.arange(5.0)})
