@@ -214,6 +214,39 @@ def test_bodies_that_are_imported_make_what_lengths_of_here_make():
         assert [t.shape for t in body.outputs] == [(3,), ("2*P + 4",)]
 
 
+@pytest.mark.parametrize("where", ["graph", "body"])
+def test_a_rule_that_closes_over_a_length_means_that_of_home(where):
+    """N of the library is M here, and a rule that is called here says N of the library."""
+    with gg.Graph() as library:
+        x = gg.placeholder(("N", "M"), name="x")
+        N = x.shape[0]
+
+        def times_rows(site, dy):
+            return dy * N
+
+        def marked(t):
+            with gg.override_gradient(times_rows):
+                return gg.sin(t)
+
+        y = marked(x) if where == "graph" else gg.cond(gg.size(x, 1) > 0, lambda: marked(x), lambda: x)
+    with gg.Graph():
+        here = gg.placeholder(("M", "N"), name="here")
+        found = gg.import_graph(library, {x: here})[y]
+        (dx,) = gg.gradients(gg.sum(found), [here])
+        np.testing.assert_array_equal(gg.evaluate(dx, {here: np.zeros((2, 3))}), np.full((2, 3), 2))
+
+
+def test_names_of_there_are_no_names_of_here():
+    with gg.Graph() as library:
+        x = gg.placeholder(("M",), name="x")
+        y = gg.placeholder(("max(N, M)", "N"), name="y")
+        z = gg.concat([x, gg.zeros((y.shape[1] // 2,))])
+    with gg.Graph():
+        here = gg.placeholder(("N",), name="here"), gg.placeholder(("max(N, M)", "M"), name="more")
+        found = gg.import_graph(library, dict(zip((x, y), here)))
+        assert found[z].shape == ("M//2 + N",)
+
+
 def test_an_import_of_what_is_assumed_otherwise_is_refused():
     graph, x, _ = averaged()
     with gg.Graph():
