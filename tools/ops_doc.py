@@ -31,6 +31,7 @@ from graphgrad.ir.types import tensor_type, type_of_array
 from graphgrad.lower.alias import is_view
 from graphgrad.lower.decompose import decompose
 from graphgrad.onnx.writing.forms import Forms
+from graphgrad.onnx.writing.values import OnnxBlock
 from graphgrad.ops.base import Cast
 from graphgrad.ops.documented import sections
 
@@ -354,7 +355,7 @@ def written(op, arrays):
     try:
         if any(t.complex for t in op.infer(*types)):
             return "several" if isinstance(op, Cast) else "no"
-        calls = Forms().of(op, types).calls
+        calls = Forms(OnnxBlock()).of(op, types).calls
     except NoOnnxForm:
         return "no"
     return calls[0].operator if len(calls) == 1 and not calls[0].domain else "several"
