@@ -75,6 +75,15 @@ def test_slices_promise_the_shapes_that_come_out(bounds, n):
     np.testing.assert_array_equal(gradient, expected)
 
 
+@pytest.mark.parametrize("bound", [slice("-M", None), slice(1, "-M"), slice("-(M//2)", None, 2)])
+def test_a_bound_that_would_count_from_the_end_is_refused(bound):
+    """As an int it would, as a length it would not: x[-M:] would be all of x."""
+    x = gg.placeholder(("N", "M"), name="x")
+    start, stop = (Length(b) if isinstance(b, str) else b for b in (bound.start, bound.stop))
+    said = "counts from the front, and this one is never above 0"
+    refused(lambda: x[start : stop : bound.step], gg.ShapeError, said)
+
+
 def test_an_index_may_be_a_length():
     x = gg.placeholder(("N",), name="x")
     last = gg.evaluate(x[x.shape[0] - 1] + x[x.shape[0] // 2], {x: np.arange(5.0)})
@@ -189,6 +198,57 @@ def test_an_import_puts_lengths_of_here_for_those_of_there(shape):
     np.testing.assert_allclose(found[1], dx * (1 - np.tanh(value) ** 2))
 
 
+def test_bodies_that_are_imported_make_what_lengths_of_here_make():
+    with gg.Graph() as library:
+        x = gg.placeholder(("N", "M"), name="x")
+        rows = gg.scan(
+            lambda c, r: (c, gg.concat([r, gg.zeros((x.shape[0],))])), gg.zeros(x.shape[1:]), x
+        )[1]
+        chosen = gg.cond(gg.sum(x) > 0, lambda: x[:-1], lambda: -x[1:])
+    with gg.Graph():
+        here = gg.placeholder(("2*P + 1", 3), name="here")
+        found = gg.import_graph(library, {x: here})
+        assert found[rows].shape == ("2*P + 1", "2*P + 4")
+        assert found[chosen].shape == ("2*P", 3)
+        (body,) = found[rows].node.op.bodies
+        assert [t.shape for t in body.outputs] == [(3,), ("2*P + 4",)]
+
+
+@pytest.mark.parametrize("where", ["graph", "body"])
+def test_a_rule_that_closes_over_a_length_means_that_of_home(where):
+    """N of the library is M here, and a rule that is called here says N of the library."""
+    with gg.Graph() as library:
+        x = gg.placeholder(("N", "M"), name="x")
+        N = x.shape[0]
+
+        def times_rows(site, dy):
+            return dy * N
+
+        def marked(t):
+            with gg.override_gradient(times_rows):
+                return gg.sin(t)
+
+        y = marked(x)
+        if where == "body":
+            y = gg.cond(gg.size(x, 1) > 0, lambda: marked(x), lambda: x)
+    with gg.Graph():
+        here = gg.placeholder(("M", "N"), name="here")
+        found = gg.import_graph(library, {x: here})[y]
+        (dx,) = gg.gradients(gg.sum(found), [here])
+        np.testing.assert_array_equal(gg.evaluate(dx, {here: np.zeros((2, 3))}), np.full((2, 3), 2))
+
+
+def test_names_of_there_are_no_names_of_here():
+    with gg.Graph() as library:
+        x = gg.placeholder(("M",), name="x")
+        y = gg.placeholder(("max(N, M)", "N"), name="y")
+        z = gg.concat([x, gg.zeros((y.shape[1] // 2,))])
+    with gg.Graph():
+        here = gg.placeholder(("N",), name="here"), gg.placeholder(("max(N, M)", "M"), name="more")
+        found = gg.import_graph(library, dict(zip((x, y), here)))
+        assert found[z].shape == ("M//2 + N",)
+
+
 def test_an_import_of_what_is_assumed_otherwise_is_refused():
     graph, x, _ = averaged()
     with gg.Graph():
@@ -298,6 +358,14 @@ def test_a_length_that_would_be_negative_is_refused_when_it_runs():
         gg.ShapeError,
         "a length is never negative, got [-1, 3]",
     )
+
+
+def test_a_length_that_only_a_product_with_0_tells_is_refused_when_it_runs(backend):
+    x = gg.placeholder(("N*M", "N"), name="x")
+    f = gg.compile(x, gg.zeros(gg.Length("M")) + gg.sum(x), backend=backend)
+    np.testing.assert_array_equal(f(np.ones((6, 2))), [12.0, 12.0, 12.0])
+    refused(lambda: f(np.ones((0, 0))), gg.ShapeError, "the length 'M' is needed and cannot be")
+    refused(lambda: f(np.ones((3, 0))), gg.ShapeError, "'M*N' is 3 in")
 
 
 def test_lengths_that_contradict_are_refused_with_both_places():

@@ -12,6 +12,8 @@ __all__ = ["Assumption", "Axis", "last_unknown", "solved", "told_names"]
 
 REMEDY = ".\nGive arrays whose lengths agree, or another name to one that may differ"
 
+APART = "\0"  # begins a name that is solved for, where names of others stand beside it
+
 Axis = tuple[Any, Any, str]
 """A length, or an int or None, with what it is, and where: "in x"."""
 
@@ -29,21 +31,22 @@ def solved(axes: Iterable[Axis], exact: bool = False) -> dict[str, Any]:
     sizes: dict[str, Any] = {}
     told: dict[str, Axis] = {}
     left = [axis for axis in axes if isinstance(axis[0], Length) and axis[1] is not None]
+    apart = _kept_apart(left)
     while left:
         later: list[Axis] = []
         for axis in left:
             d, n, where = axis
-            value = d.at(sizes) if sizes else d
+            value = d.at({**apart, **sizes}) if apart or sizes else d
             if not isinstance(value, Length) or sizes.keys() >= d.names:
                 both = isinstance(value, int) and isinstance(n, int)
                 if value != n and (both or exact):
                     raise ShapeError(_contradiction(axis, value, told))
                 continue
-            solution = _solution(value, n)
+            solution = _solution(value, n, bool(apart))
             if solution is None:
                 later.append(axis)
                 continue
-            name, size = solution
+            name, size = solution[0].removeprefix(APART), solution[1]
             if size is None:
                 raise ShapeError(f"length '{d}' is {n} {where}: no length {name} makes it so")
             sizes[name] = size
@@ -88,26 +91,41 @@ def _contradiction(axis: Axis, value: int, told: Mapping[str, Axis]) -> str:
     return f"length '{d}' is {n} {where}, and {value} where {known}{REMEDY}"
 
 
-def _solution(d: Length, n: Any) -> tuple[str, Any] | None:
-    """The name in a length of one name to the first power, and its value, None where no length is
-    one; None: it is not that simple."""
-    terms = dict(d.terms)
-    constant = terms.pop((), 0)
-    if len(terms) != 1:
+def _kept_apart(axes: Iterable[Axis]) -> dict[str, Length]:
+    """Other names for those that are solved for, where lengths that they are have names too."""
+    axes = list(axes)
+    if not any(isinstance(n, Length) for _, n, _ in axes):
+        return {}
+    return {name: Length(APART + name) for d, _, _ in axes for name in d.names}
+
+
+def _solution(d: Length, n: Any, apart: bool) -> tuple[str, Any] | None:
+    """The one name to solve for in a length, to the first power, and its value, None where no
+    length is one; None: it is not that simple.
+
+    apart: names that are solved for are those that begin so.
+    """
+    unknown = [
+        (monomial, k)
+        for monomial, k in d.terms
+        if any(name.startswith(APART) or not apart for name in names_in(monomial))
+    ]
+    if len(unknown) != 1:
         return None
-    ((monomial, k),) = terms.items()
+    ((monomial, k),) = unknown
     if len(monomial) != 1 or monomial[0].operation:
         return None
     (name,) = names_in(monomial)
-    if isinstance(n, int):
-        value, rest = divmod(n - constant, k)
-        return name, None if rest or value < 0 else value
-    if isinstance(n, Length):
-        quotient = divided_exactly(n - constant, k)
+    rest: Any = d - k * Length(name)
+    if isinstance(n, int) and isinstance(rest, int):
+        value, over = divmod(n - rest, k)
+        return name, None if over or value < 0 else value
+    if isinstance(n, int | Length):
+        quotient = divided_exactly(n - rest, k)
         return None if quotient is None else (name, quotient)
-    if (constant, k) == (0, 1):
+    if (rest, k) == (0, 1):
         return name, n
-    return name, None if (n - constant) % abs(k) != 0 else (n - constant) // k
+    return name, None if (n - rest) % abs(k) != 0 else (n - rest) // k
 
 
 class Assumption(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.depth import check_room
 from ..base.errors import GraphError
+from ..base.length import Length
 from ..base.position import full, is_library
 from ..base.solving import Assumption
 from .graph import Graph
@@ -341,7 +342,12 @@ def closes_over(rule: Any, owner: Node | Region) -> bool:
     return any(True for _ in holds(rule))
 
 
-def holds(rule: Any) -> Iterator[Tensor | Node | Region]:
+def closes_over_lengths(rule: Any) -> bool:
+    """Whether a rule holds on to open lengths, whose names mean something in its own graph."""
+    return any(True for _ in holds(rule, (Length,)))
+
+
+def holds(rule: Any, kinds: tuple[type, ...] = (Tensor, Node, Region)) -> Iterator[Any]:
     """What a rule, or its own jvp, holds on to of a graph."""
     pending, seen = [getattr(rule, "fn", rule), getattr(rule, "jvp", None)], set()
     for fn in pending:
@@ -349,7 +355,7 @@ def holds(rule: Any) -> Iterator[Tensor | Node | Region]:
             seen.add(id(fn))
             held = _held(fn)
             for value in held:
-                yield from _of_graphs(value)
+                yield from _of_kinds(value, kinds)
             pending += [h for h in held if _is_users(h)]
 
 
@@ -392,12 +398,12 @@ def _global_names(fn: Any) -> set[str]:
     return names
 
 
-def _of_graphs(value: Any) -> list[Tensor | Node | Region]:
-    """The tensors, nodes and regions among a value and what the containers in it contain."""
+def _of_kinds(value: Any, kinds: tuple[type, ...]) -> list[Any]:
+    """The tensors and so on among a value and what the containers in it contain."""
     pending, seen = [value], set()
-    elements: list[Tensor | Node | Region] = []
+    elements: list[Any] = []
     for item in pending:
-        if isinstance(item, Tensor | Node | Region):
+        if isinstance(item, kinds):
             elements.append(item)
         elif isinstance(item, dict | list | tuple | set | frozenset) and id(item) not in seen:
             seen.add(id(item))

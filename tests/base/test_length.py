@@ -223,6 +223,17 @@ def test_what_cannot_be_solved_is_left_or_refused_in_words():
         solved([(N, 3, "in x"), (N, 4, "in y")])
 
 
+def test_lengths_that_others_are_have_names_of_their_own():
+    """N there is no N here."""
+    N, M, P = Length("N"), Length("M"), Length("P")
+    swapped = [(M, N, "in x"), (Length("max(N, M)"), Length("max(N, M)"), "in y"), (N, M, "in y")]
+    assert solved(swapped) == {"M": N, "N": M}
+    assert solved([(M, P, "in x"), (N + M, P + N, "in y")]) == {"M": P, "N": N}
+    assert solved([(M, N, "in x"), (2 * N + M, 7, "in y")]) == {"M": N}
+    assert solved([(M, N, "in x"), (N + M, 7, "in y")]) == {"M": N, "N": 7 - N}
+    assert solved([(N, N + 1, "in x"), (N // 2, 3, "in y")]) == {"N": N + 1}
+
+
 def test_a_product_with_a_length_of_0_tells_nothing_of_the_other():
     N, M = Length("N"), Length("M")
     assert solved([(N * M, 0, "in x"), (N, 0, "in y")]) == {"N": 0}

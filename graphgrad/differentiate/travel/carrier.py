@@ -44,6 +44,11 @@ class Carrier(ABC):
             return as_one(step, self.tensor(step.outputs[0]).node)
         return None
 
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What named lengths of the source are there; those that keep their names are left out."""
+        return {} if self.outer is None else self.outer.sizes
+
     def of_body(self, body: Graph) -> list[Carrier]:
         """What carries the steps of a body in the source."""
         return []

@@ -10,7 +10,7 @@ from ...base.errors import GradientError, GraphError
 from ...base.solving import solved
 from ...ir.build import build
 from ...ir.context import CONTEXT
-from ...ir.flat import closes_over, flatten_graph, restore_graph
+from ...ir.flat import closes_over, closes_over_lengths, flatten_graph, restore_graph
 from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
@@ -307,7 +307,7 @@ class Transplant(Carrier):
         """What named lengths of the source are here: those of the tensors that were given."""
         pairs = [(t, here) for t, here in self._given.items() if t.ndim == here.ndim]
         axes = [(d, n, f"in {here.name}") for t, here in pairs for d, n in zip(t.shape, here.shape)]
-        return {**(self.outer.sizes if isinstance(self.outer, Transplant) else {}), **solved(axes)}
+        return {**({} if self.outer is None else self.outer.sizes), **solved(axes)}
 
     def rule(self, rule: Any, owner: Node | Region) -> Any:
         """The rule as it is used here: itself, unless it means something at home only."""
@@ -402,8 +402,8 @@ class Plain:
     batches = False
 
     def carries(self, rule: Any, owner: Node | Region) -> bool:
-        """A rule that holds on to tensors means something at home only."""
-        return closes_over(rule, owner)
+        """A rule that holds on to tensors or lengths means something at home only."""
+        return closes_over(rule, owner) or closes_over_lengths(rule)
 
     def transplant(
         self, carrier: Carrier, source: Graph, given: dict[Tensor, Tensor]
@@ -486,7 +486,8 @@ def copy_into(graph: Graph, new: Any, outer: Carrier | None = None) -> ByIndex:
 
     def carry(rule: Any, owner: Node | Region) -> Any:
         home = owner.graph
-        if home is None or not closes_over(rule, owner):
+        stays = outer is None or not closes_over_lengths(rule)  # a mere copy has the same names
+        if home is None or (stays and not closes_over(rule, owner)):
             return rule
         return carried(rule, owner, copies.setdefault(home, ByIndex(home, copies)), PLAIN)
 

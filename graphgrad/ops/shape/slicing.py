@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from functools import cache
 
+from ...base.bounds import at_least
 from ...base.errors import ShapeError
 from ...base.length import Length
 from ...ir.strided import Lengths, Strided
@@ -258,7 +259,14 @@ def _bound(i: Any) -> Any:
     """A bound as None, an int, or a length, which counts from the front."""
     if i is None or type(i) is int:
         return i
-    return Length.max(i, 0) if isinstance(i, Length) else operator.index(i)
+    if not isinstance(i, Length):
+        return operator.index(i)
+    if at_least(0, i):
+        raise ShapeError(
+            f"the bound {i} of a slice: a length counts from the front, and this one is never "
+            f"above 0. For the last {-i} places of an axis of length n write x[n - {-i} :]"
+        )
+    return Length.max(i, 0)
 
 
 def normal_slice(item: slice, length: Dim) -> tuple[Any, ...]:
