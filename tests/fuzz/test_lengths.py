@@ -27,7 +27,7 @@ def test_random_programs_on_open_lengths_are_those_on_fixed_ones(first):
     assert found["agreed"] >= 70, found
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("first", range(1000, 1200, 50))
 def test_random_programs_at_nine_sizes(backend, first):
