@@ -292,3 +292,15 @@ def test_a_decomposition_that_builds_a_node_of_the_graph_is_an_error():
         with pytest.raises(gg.GraphError, match=r"make.number"):
             decompose(program)
     assert len(g) == 2
+
+
+def test_a_loop_over_rows_of_two_inputs_may_lose_the_one_that_nobody_reads():
+    """Its length is that of the other, by another name; that they are equal is still checked."""
+    with gg.Graph():
+        x, y = gg.placeholder((None,), name="x"), gg.placeholder((None,), name="y")
+        rows = gg.scan(lambda c, pair: (c, (pair[0] * 2.0, pair[1])), gg.zeros(()), (x, y))[1][1]
+        f = gg.compile([x, y], rows, verify=True, backend="numpy")
+    assert rows.shape == ("x.0",)
+    np.testing.assert_array_equal(f([1.0, 2.0], [3.0, 4.0]), [3.0, 4.0])
+    with pytest.raises(gg.ShapeError):
+        f([1.0], [3.0, 4.0])
