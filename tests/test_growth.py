@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 import graphgrad as gg
@@ -206,3 +207,16 @@ def test_marks_inside_twice_as_many_nested_regions_take_twice_the_calls():
 
     cost(5)
     assert cost(120) < 2.4 * cost(60)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_first_run_on_twice_as_many_open_lengths_takes_twice_the_calls(backend):
+    def cost(n):
+        with gg.Graph():
+            xs = [gg.placeholder((f"N{i}", f"2*N{i}"), name=f"x{i}") for i in range(n)]
+            run = gg.compile(xs, [gg.sin(x) for x in xs], backend=backend)
+        arrays = [np.ones((2, 4))] * n
+        return calls_of(lambda: run(*arrays))
+
+    cost(5)
+    assert cost(80) < 2.4 * cost(40)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .errors import ShapeError
 from .length import Inequality, Length, divided_exactly, names_in
 
-__all__ = ["Assumption", "Axis", "last_unknown", "solved", "told_names"]
+__all__ = ["Assumption", "Axis", "LengthSolver", "last_unknown", "solved", "told_names"]
 
 REMEDY = ".\nGive arrays whose lengths agree, or another name to one that may differ"
 
@@ -28,33 +28,55 @@ def solved(axes: Iterable[Axis], exact: bool = False) -> dict[str, Any]:
 
     Raises: ShapeError where no lengths from 0 on fit, with both places.
     """
-    sizes: dict[str, Any] = {}
-    told: dict[str, Axis] = {}
-    left = [axis for axis in axes if isinstance(axis[0], Length) and axis[1] is not None]
-    apart = _kept_apart(left)
-    while left:
-        later: list[Axis] = []
-        for axis in left:
-            d, n, where = axis
-            value = d.at({**apart, **sizes}) if apart or sizes else d
-            if not isinstance(value, Length) or sizes.keys() >= d.names:
-                both = isinstance(value, int) and isinstance(n, int)
-                if value != n and (both or exact):
-                    raise ShapeError(_contradiction(axis, value, told))
-                continue
-            solution = _solution(value, n, bool(apart))
-            if solution is None:
-                later.append(axis)
-                continue
-            name, size = solution[0].removeprefix(APART), solution[1]
-            if size is None:
-                raise ShapeError(f"length '{d}' is {n} {where}: no length {name} makes it so")
-            sizes[name] = size
-            told[name] = axis
-        if len(later) == len(left):
-            break
-        left = later
-    return sizes
+    axes = list(axes)
+    sizes = LengthSolver(_kept_apart(axes), exact)
+    sizes.learn(axes)
+    return sizes.values
+
+
+class LengthSolver:
+    """What `solved` finds, of axes that come one after the other.
+
+    apart: other names for those that are solved for, as `_kept_apart` has them.
+    """
+
+    def __init__(self, apart: Mapping[str, Length] | None = None, exact: bool = False) -> None:
+        self.values: dict[str, Any] = {}
+        self._apart = bool(apart)
+        self._exact = exact
+        self._at: dict[str, Any] = dict(apart or {})
+        self._told: dict[str, Axis] = {}
+        self._open: list[Axis] = []
+
+    def learn(self, axes: Iterable[Axis]) -> None:
+        """ShapeError where these, with those before, fit no lengths from 0 on."""
+        new = [axis for axis in axes if isinstance(axis[0], Length) and axis[1] is not None]
+        while new:
+            known = len(self.values)
+            later = [axis for axis in new if not self._settled(axis)]
+            if len(self.values) == known:
+                self._open += later
+                return
+            new, self._open = [*self._open, *later], []
+
+    def _settled(self, axis: Axis) -> bool:
+        """Whether an axis has told what it can."""
+        d, n, where = axis
+        value = d.at(self._at) if self._at else d
+        if not isinstance(value, Length) or self.values.keys() >= d.names:
+            both = isinstance(value, int) and isinstance(n, int)
+            if value != n and (both or self._exact):
+                raise ShapeError(_contradiction(axis, value, self._told))
+            return True
+        solution = _solution(value, n, self._apart)
+        if solution is None:
+            return False
+        name, size = solution[0].removeprefix(APART), solution[1]
+        if size is None:
+            raise ShapeError(f"length '{d}' is {n} {where}: no length {name} makes it so")
+        self.values[name] = self._at[name] = size
+        self._told[name] = axis
+        return True
 
 
 def told_names(dims: Iterable[Any]) -> set[str]:
@@ -93,7 +115,7 @@ def _contradiction(axis: Axis, value: int, told: Mapping[str, Axis]) -> str:
 
 def _kept_apart(axes: Iterable[Axis]) -> dict[str, Length]:
     """Other names for those that are solved for, where lengths that they are have names too."""
-    axes = list(axes)
+    axes = [axis for axis in axes if isinstance(axis[0], Length) and axis[1] is not None]
     if not any(isinstance(n, Length) for _, n, _ in axes):
         return {}
     return {name: Length(APART + name) for d, _, _ in axes for name in d.names}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ExecutionError, ShapeError
-from ..base.solving import Axis, solved
+from ..base.solving import LengthSolver
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
 from ..ir.types import Array, TensorType
@@ -184,12 +184,11 @@ def check_promise(node: Node, index: int, array: Any) -> None:
         )
 
 
-def check_lengths(t: Tensor, shape: Sequence[int], known: list[Axis]) -> None:
-    """ExecutionError where a named length has two values. known: the axes so far."""
+def check_lengths(t: Tensor, shape: Sequence[int], known: LengthSolver) -> None:
+    """ExecutionError where a named length has two values. known: those of the axes so far."""
     if not t.type.static:
-        known += [(d, n, f"in {t.name}") for d, n in zip(t.type.shape, shape, strict=True)]
         try:
-            solved(known)
+            known.learn((d, n, f"in {t.name}") for d, n in zip(t.type.shape, shape, strict=True))
         except ShapeError as error:
             raise ExecutionError(str(error)) from None
 

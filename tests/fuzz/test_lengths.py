@@ -20,11 +20,17 @@ def outcomes(seeds, backend="numpy", only=None):
     return found
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_random_programs_on_open_lengths_are_those_on_fixed_ones(first):
+def test_random_programs_on_open_lengths_are_those_on_fixed_ones():
     """And most of them are answered."""
-    found = outcomes(range(first, first + 50), only=2)
-    assert found["agreed"] >= 70, found
+    found = outcomes(range(40), only=2)
+    assert found["agreed"] >= 56, found
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("first", range(40, 200, 40))
+def test_more_random_programs_on_open_lengths(first):
+    found = outcomes(range(first, first + 40), only=2)
+    assert found["agreed"] >= 56, found
 
 
 @pytest.mark.slow

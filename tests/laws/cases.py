@@ -5,7 +5,7 @@ import numpy as np
 import graphgrad as gg
 from graphgrad.laws.trying import placed
 
-__all__ = ["CASES", "cases", "placed"]
+__all__ = ["CASES", "cases", "first_and_more", "placed"]
 
 
 def cases():
@@ -20,3 +20,11 @@ def cases():
 
 
 CASES = cases()
+
+
+def first_and_more(cases, few=3):
+    """The first samples of each op, which are tried by default, and those that .ci/run tries."""
+    first, more = [], []
+    for case in cases:
+        (first if int(case[0].rpartition("-")[2]) < few else more).append(case)
+    return first, more

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutionError
 from ...base.kinds import is_inexact
-from ...base.solving import Axis
+from ...base.solving import LengthSolver
 from ...ir.node import Node
 from ...ir.types import Array
 from ...lower.plan import Plan, Step
@@ -78,7 +78,7 @@ class _Checked:
         self.live: dict[int, tuple[int, int]] = {}
         self.values: list[Any] = [*arrays, *[None] * (plan.changing - len(arrays))]
         self.values += fixed_arrays(plan)
-        self.lengths: list[Axis] = []
+        self.lengths = LengthSolver()
         for t, a in zip(plan.program.inputs, arrays, strict=True):
             check_lengths(t, a.shape, self.lengths)
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...base.collector import having
 from ...base.ieee import IGNORE, SETTING
 from ...base.locks import OwnLock
-from ...base.solving import Axis
+from ...base.solving import LengthSolver
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
@@ -261,7 +261,7 @@ class PlannedByShapes(Compiled):
 
     def program_for(self, shapes: Sequence[tuple[int, ...]]) -> Program:
         """What runs for these shapes of the arguments."""
-        known: list[Axis] = []
+        known = LengthSolver()
         types = []
         for shape, t in zip(shapes, self._program.inputs, strict=True):
             check_lengths(t, shape, known)
