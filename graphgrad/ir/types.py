@@ -158,7 +158,11 @@ def type_of_array(array: Array) -> TensorType:
 
 
 def broadcast_dims(a: Dim, b: Dim) -> Dim:
-    """The length two axes have together, or ShapeError where no value of them fits."""
+    """The length two axes have together, or ShapeError where no value of them fits.
+
+    Lengths of the same names, as 2*(N//2) and N are, count as equal; a run where they are not is an
+    error (lower/specialise.py). Of lengths of other names one may be 1, so that nothing is known.
+    """
     if a == b and a is not None:
         return a
     if a == 1 and isinstance(a, int):
@@ -171,6 +175,8 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a  # the other is a, or 1
     if isinstance(b, int):
         return b
+    if a is not None and b is not None and a.names & b.names:
+        return min(a, b, key=lambda d: len(str(d)))
     return None
 
 

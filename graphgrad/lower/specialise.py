@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import ShapeError
+from ..base.length import Length
 from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
@@ -26,7 +27,7 @@ def specialise(program: Program, types: Sequence[TensorType]) -> Program:
     `failed`, for pictures that ring it; ShapeError where a named length would have two values.
     """
     needed = program.open_lengths
-    sizes = sizes_of(program.inputs, types) if needed else {}
+    sizes = sizes_of(program.inputs, types)
     if not needed <= sizes.keys() and all(t.static for t in types):
         _refuse_untold(program, types, min(needed - sizes.keys()))
     return _specialised(program, types, sizes, {})
@@ -105,7 +106,7 @@ def _specialised(
         try:
             made = _on(node, reads, sizes, known)
         except Exception as error:
-            rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in reads)
+            rows = "".join(map(_told, node.inputs, reads))
             note = f"in {node.name} = {node.op!r}, built at {node.where}, on{rows}"
             error.add_note(visible_lines(note))
             error.__dict__.setdefault("failed", _original(node, program))
@@ -113,6 +114,12 @@ def _specialised(
         new.update([(a, b) for a, b in zip(node.outputs, made.outputs) if a not in given])
         nodes.append(made)
     return Program(inputs, [new.get(t, t) for t in program.outputs], nodes)
+
+
+def _told(promised: Tensor, t: Tensor) -> str:
+    """What a node reads, and what it was when it was built."""
+    was = "" if promised.type is t.type else f", of {promised.type!r}"
+    return f"\n  {t.name}: {t.type!r}{was}, built at {t.where}"
 
 
 def _of_type(t: Tensor, type: TensorType, known: _Known) -> Tensor:
@@ -132,9 +139,30 @@ def _on(node: Node, reads: tuple[Tensor, ...], sizes: Mapping[str, int], known: 
             node.op.check(*[t.shape for t in reads])
         op = node.op.with_sizes(sizes) if sizes else node.op
         derived = derive(node, _of_types(op, reads, sizes, known), reads)
+        if sizes:
+            _check_promises(node, derived, sizes, known)
         if node.op.pure:
             known[node, reads] = derived
     return derived
+
+
+def _check_promises(node: Node, derived: Node, sizes: Mapping[str, int], known: _Known) -> None:
+    """ShapeError where lengths that counted as equal are not."""
+    for promised, made in zip(node.outputs, derived.outputs, strict=True):
+        if promised.type.static:
+            continue
+        for axis, (d, n) in enumerate(zip(promised.shape, made.shape, strict=True)):
+            if not isinstance(d, Length) or not isinstance(n, int):
+                continue
+            if d not in known:
+                known[d] = d.at(sizes)
+            if isinstance(known[d], int) and known[d] != n:
+                told = " and ".join(f"{name} is {sizes[name]}" for name in sorted(d.names))
+                raise ShapeError(
+                    f"axis {axis} of {promised.name} is '{d}', which is {known[d]} where {told}, "
+                    f"and it is {n}: lengths that it is made of have to be equal, and are not.\n"
+                    f"gg.assume(...) states what they have to fulfil"
+                )
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:

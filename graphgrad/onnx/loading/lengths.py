@@ -132,8 +132,10 @@ def entries(value: Array) -> list[Dimension]:
 
 def as_numbers(value: Array) -> Tensor:
     """An array with lengths as an int64 tensor of the graph."""
-    flat = stack([cast(_tensor_of(d), as_dtype("int64")) for d in entries(value)])
-    return flat if value.ndim == 1 else reshape(flat, value.shape)
+    numbers = [cast(_tensor_of(d), as_dtype("int64")) for d in entries(value)]
+    if value.ndim == 0:
+        return numbers[0]
+    return stack(numbers) if value.ndim == 1 else reshape(stack(numbers), value.shape)
 
 
 def _tensor_of(d: Dimension) -> Tensor:

@@ -42,7 +42,7 @@ from .moving_windows import format_of, rank_of, sizes_of
 from .operands import check_real, one_of, real_operands, told_length
 from .pools import adaptive_avg_pool
 
-__all__ = ["affine_grid", "grid_sample", "interpolate"]
+__all__ = ["affine_grid", "grid_sample", "interpolate", "resized", "scaled_length"]
 
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 SAME_MODE = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
@@ -97,7 +97,7 @@ def interpolate(
     lengths = [told_length("interpolate", x, start + a) for a in range(rank)]
     scales = _scales(scale_factor, rank)
     if size is None:
-        size = tuple(_scaled(n, s) for n, s in zip(lengths, scales, strict=True))
+        size = tuple(scaled_length(n, s) for n, s in zip(lengths, scales, strict=True))
     sizes = sizes_of("size", size, rank, least=0 if Length in map(type, lengths) else 1)
     if 0 in lengths:
         raise ShapeError(f"interpolate of {x.type!r}: there is nothing in it")
@@ -108,11 +108,11 @@ def interpolate(
             continue
         if not at_least(n, 1):
             x = apply(EnsureLength(axis, 1, "interpolate"), x)
-        x = _resized(x, axis, _taps(mode, n, m, s, align_corners))
+        x = resized(x, axis, _taps(mode, n, m, s, align_corners))
     return x
 
 
-def _scaled(n: Any, s: float) -> Any:
+def scaled_length(n: Any, s: float) -> Any:
     """n * s, rounded down."""
     if not isinstance(n, Length):
         return math.floor(n * s)
@@ -182,7 +182,7 @@ def _cubic(t: Any) -> tuple[Any, ...]:
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _resized(x: Tensor, axis: int, taps: list[tuple[Any, Any]]) -> Tensor:
+def resized(x: Tensor, axis: int, taps: list[tuple[Any, Any]]) -> Tensor:
     """The sum of what the taps take along an axis, times their weights."""
     after = tuple(range(1, x.ndim - axis))
     parts = []

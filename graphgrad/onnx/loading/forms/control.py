@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
-from ....ops.base import constant
+from ....ops.base import Constant, LengthValue, constant
 from ....ops.control import cond, while_loop
 from ....ops.elementwise.logic import less, logical_and
 from ....ops.shape.indexing import getitem
@@ -29,8 +29,54 @@ def _if(call: OperatorCall) -> Any:
     test = call.values[0]
     if not isinstance(test, Tensor):
         return tuple(call.inside.body(branches[0 if np.asarray(test).reshape(()) else 1], ()))
+    if _squeezes_or_not(*branches):
+        return tuple(call.inside.body(branches[0], ()))
     made = [partial(_tensors, call, branch) for branch in branches]
-    return tuple(cond(reshape(test, ()), *made))
+    try:
+        return tuple(cond(reshape(test, ()), *made))
+    except ShapeError as error:
+        said = _compared(test)
+        if said is None:
+            raise
+        raise FileError(
+            f"it chooses by {said}, which is known only when run: {error}. Give the lengths of the "
+            "inputs by shapes={name: shape}"
+        ) from error
+
+
+def _squeezes_or_not(then: Any, otherwise: Any) -> bool:
+    """Whether a choice is what PyTorch writes for `x.squeeze(axis)`: x without the axis where its
+    length is 1, else as it is. The ranks differ, and what follows is made for the first; a run in
+    which that length is another is an error.
+    """
+    squeezes, keeps = (
+        [node for node in body.node if node.op_type != "Constant"] for body in (then, otherwise)
+    )
+    types = [node.op_type for node in (*squeezes, *keeps)]
+    return types == ["Squeeze", "Identity"] and squeezes[0].input[0] == keeps[0].input[0]
+
+
+def _compared(test: Tensor) -> str | None:
+    """The comparison of lengths that a condition is, in words."""
+    node = test.node
+    while node.type in ("Cast", "Reshape", "LogicalNot"):
+        node = node.inputs[0].node
+    sides = [_length(t) for t in node.inputs]
+    sign = _SIGNS.get(node.type)
+    return None if sign is None or None in sides else f"{sides[0]} {sign} {sides[1]}"
+
+
+_SIGNS = {"Equal": "==", "Less": "<", "LessEqual": "<=", "Greater": ">", "GreaterEqual": ">="}
+
+
+def _length(t: Tensor) -> str | None:
+    node = t.node
+    while node.type in ("Cast", "Reshape"):
+        node = node.inputs[0].node
+    if isinstance(node.op, LengthValue):
+        return str(node.op.length)
+    value = node.op.value if isinstance(node.op, Constant) else None
+    return str(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
 
 
 def _tensors(call: OperatorCall, body: Any, given: Sequence[Any] = ()) -> list[Tensor]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from ....base.errors import FileError
 from ....ir.node import Tensor
 from ....ops import nn
 from ....ops.arrays.borders import pad
@@ -11,7 +13,7 @@ from ....ops.shape.indexing import getitem
 from ....ops.shape.reshaping import reshape, transpose
 from ..call import OperatorCall
 from .table import form
-from .windows import Windows, known_spatial, windows_of
+from .windows import Windows, told_spatial, windows_of
 
 
 @form("Conv")
@@ -36,7 +38,7 @@ def by_channel(row: Tensor, x: Tensor) -> Tensor:
 @form("ConvTranspose")
 def _conv_transpose(call: OperatorCall) -> Tensor:
     x, filters, bias = call.tensor(0), call.tensor(1), call.optional(2)
-    lengths, groups = known_spatial(x), call.attribute("group", 1)
+    lengths, groups = told_spatial(x), call.attribute("group", 1)
     extra = call.attribute("output_padding", [0] * len(lengths))
     wanted, how = call.attribute("output_shape"), call.attribute("auto_pad", "NOTSET")
     if how in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
@@ -69,7 +71,9 @@ def _plain(call: OperatorCall, x: Tensor, filters: Tensor) -> Windows:
     return windows
 
 
-def _shares(total: int, upper: bool) -> tuple[int, int]:
+def _shares(total: Any, upper: bool) -> tuple[int, int]:
+    if not isinstance(total, int):
+        raise FileError(f"it crops {total} places, which are known only when run")
     return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
 
 

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....base.errors import FileError, ShapeError
+from ....base.length import Length, divided_exactly
+from ....ir.build import apply
 from ....ir.node import Tensor
 from ....ir.types import Array, as_dtype
 from ....ops import nn
 from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.elementwise.logic import where
+from ....ops.create.creation import counting
+from ....ops.elementwise.arithmetic import add
+from ....ops.elementwise.bounds import clip, maximum
+from ....ops.elementwise.logic import logical_and, where
+from ....ops.elementwise.magnitudes import absolute
+from ....ops.elementwise.rounding import ceil, floor
 from ....ops.elementwise.rounding import round as round_
+from ....ops.nn.resizing import resized, scaled_length
+from ....ops.shape.padding import EnsureLength
 from ....ops.shape.reshaping import moveaxis, normal_axis
 from ..call import OperatorCall
+from ..lengths import RunLength, lengths_of
 from .common import few
 from .table import form
 
@@ -27,6 +37,9 @@ def _resize(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     plan = _plan(call, x)
     for axis in plan.before:
+        if _is_open(plan, axis):
+            x = _tapped(x, axis_taps(plan, axis), axis)
+            continue
         weights = axis_weights(plan, axis)
         if weights is not None:
             x = _mixed(x, weights, axis)
@@ -37,16 +50,16 @@ class Resizing(NamedTuple):
     """How an image changes its size.
 
     before, after  lengths of the axes that are resized
-    scales         the factors that places are counted by
+    scales         the factors that places are counted by: floats, tensors where lengths tell them
     region         of each axis, which part of the image is taken, for tf_crop_and_resize
     mode           nearest, linear or cubic; rounding is for nearest, cubic and exclude for cubic
     places         how places of the result lie on the image
     outside        what stands where a place lies outside
     """
 
-    before: dict[int, int]
-    after: dict[int, int]
-    scales: dict[int, float]
+    before: dict[int, Any]
+    after: dict[int, Any]
+    scales: dict[int, Any]
     region: dict[int, tuple[float, float]]
     mode: str
     places: str
@@ -64,24 +77,34 @@ def _plan(call: OperatorCall, x: Tensor) -> Resizing:
     if scales is not None:  # an axis that stays may be as long as it likes
         kept = [i for i, a in enumerate(axes) if scales[i] != 1 or isinstance(x.shape[a], int)]
         axes, scales = [axes[i] for i in kept], [float(scales[i]) for i in kept]
-    before = {a: _known_length(x, a) for a in axes}
+    elif sizes is not None:
+        lengths = lengths_of(x)
+        kept = [
+            i for i, a in enumerate(axes) if isinstance(lengths[a], int) or sizes[i] != lengths[a]
+        ]
+        axes, sizes = [axes[i] for i in kept], [sizes[i] for i in kept]
+    before = {a: _told_length(x, a) for a in axes}
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if scales is None and sizes is None:
         raise FileError("it has neither scales nor sizes")
     if scales is None:
-        scales = [n / before[a] for n, a in zip(sizes, axes, strict=True)]
+        scales = [_ratio(n, before[a]) for n, a in zip(sizes, axes, strict=True)]
         if policy != "stretch":
+            if not all(isinstance(s, float) for s in scales):
+                raise FileError(
+                    f"it keeps the ratio of {x!r}, whose lengths are known only when run"
+                )
             one = min(scales) if policy == "not_larger" else max(scales)
             scales = [one] * len(axes)
             sizes = [int(np.floor(one * before[a] + 0.5)) for a in axes]
     else:
-        sizes = [int(np.floor(before[a] * s)) for a, s in zip(axes, scales, strict=True)]
+        sizes = [scaled_length(before[a], s) for a, s in zip(axes, scales, strict=True)]
     old = call.type == "Upsample" or call.opset < 11
     places = "asymmetric" if old else "half_pixel"
     mode = call.attribute("mode", "nearest")
     return Resizing(
         before,
-        dict(zip(axes, map(int, sizes or ()), strict=True)),
+        dict(zip(axes, sizes or (), strict=True)),
         dict(zip(axes, scales, strict=True)),
         {a: (region[i], region[i + len(axes)]) for i, a in enumerate(axes)} if region else {},
         {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode),
@@ -94,38 +117,57 @@ def _plan(call: OperatorCall, x: Tensor) -> Resizing:
     )
 
 
+def _ratio(after: Any, before: Any) -> Any:
+    """What a length is times: a float, or a tensor where it is known only when run."""
+    if isinstance(after, int) and isinstance(before, int):
+        return after / before
+    times = divided_exactly(after, before)
+    return float(times) if isinstance(times, int) else after / Length.max(before, 1)
+
+
 def _sizes(call: OperatorCall) -> tuple[Any, Any, Any]:
     """Region, scales and sizes: lists, None where they are not said."""
     if call.type == "Upsample" and call.opset < 9:
         return None, call.needed("scales"), None
     if call.type == "Upsample" or call.opset < 11:
         return None, call.known(1, "scales").tolist(), None
-    rows = [call.known(i, "sizes").tolist() if call.given(i) else [] for i in (1, 2, 3)]
-    region, scales, sizes = (row or None for row in rows)
-    return region, scales, sizes
+    rows = [call.known(i, "scales").tolist() if call.given(i) else [] for i in (1, 2)]
+    region, scales = (row or None for row in rows)
+    sizes = call.dims(3, "sizes") if call.given(3) else None
+    if sizes and any(isinstance(d, RunLength) for d in sizes):
+        raise FileError(f"its sizes, {sizes}, depend on data")
+    return region, scales, sizes or None
 
 
-def _known_length(x: Tensor, axis: int) -> int:
+def _told_length(x: Tensor, axis: int) -> int | Length:
     length = x.shape[axis]
-    if not isinstance(length, int):
+    if length is None:
         raise ShapeError(f"{x!r} is resized along axis {axis}, whose length is not known")
     return length
 
 
-def points(plan: Resizing, axis: int) -> Array:
-    """Where each place of the result lies along an axis of the image."""
+def _is_open(plan: Resizing, axis: int) -> bool:
+    """Whether an axis is resized from a length or to one that is known only when run."""
+    return not (isinstance(plan.before[axis], int) and isinstance(plan.after[axis], int))
+
+
+def points(plan: Resizing, axis: int) -> Any:
+    """Where each place of the result lies along an axis of the image: an array, or a tensor where
+    a length is known only when run.
+    """
     n, m, scale = plan.before[axis], plan.after[axis], plan.scales[axis]
-    at = np.arange(m, dtype=np.float64)
+    at = (OpenPlaces if _is_open(plan, axis) else np).arange(m) * 1.0
+    several = Length.min(Length.max(m - 1, 0), 1)  # 0 where the one place is the first
     match plan.places:
         case "half_pixel":
             return (at + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
-            adjusted = m / (n * scale)
+            adjusted = m / _times(n, scale)
             return n / 2 * (1 - adjusted) + (at + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
-            return (at + 0.5) / scale - 0.5 if m > 1 else np.zeros(m)
+            return ((at + 0.5) / scale - 0.5) * several
         case "align_corners":
-            return at * (n - 1) / (n * scale - 1) if m > 1 else np.zeros(m)
+            return at * ((n - 1) / _one_or_more(_times(n, scale) - 1))
         case "asymmetric":
             return at / scale
         case "tf_half_pixel_for_nn":
@@ -138,6 +180,52 @@ def points(plan: Resizing, axis: int) -> Array:
     raise FileError(f"its coordinates {plan.places!r:.40} are none that are known")
 
 
+def _times(n: Any, scale: Any) -> Any:
+    """A length, times a scale: a float, or a tensor where one of them is known only when run."""
+    known = isinstance(n, int) or isinstance(scale, Tensor)
+    return n * scale if known else constant(scale, "float64") * n
+
+
+def _one_or_more(number: Any) -> Any:
+    return maximum(number, 1) if isinstance(number, Tensor) else max(number, 1)
+
+
+class OpenPlaces:
+    """The functions that places and weights are made of, for tensors."""
+
+    arange, floor, ceil, clip = counting, floor, ceil, clip
+    abs, maximum, where = absolute, maximum, where
+
+
+def axis_taps(plan: Resizing, axis: int) -> list[tuple[Any, Any]]:
+    """Which places of the image those of the result take along an axis, with which weights (None:
+    of 1), as tensors: for lengths that are known only when run.
+    """
+    n, scale = plan.before[axis], plan.scales[axis]
+    at = points(plan, axis)
+    last = Length.max(n - 1, 0)
+    if plan.mode == "nearest":
+        return [(clip(_rounded(at, plan.rounding, OpenPlaces), 0, last), None)]
+    if plan.places == "tf_crop_and_resize" or (plan.antialias and isinstance(scale, Tensor)):
+        raise FileError(
+            f"it is resized by {plan.places} along axis {axis}, whose length is known only when "
+            "run. Give the lengths of the inputs by shapes={name: shape}"
+        )
+    shrink = min(scale, 1.0) if plan.antialias else 1.0
+    kernel, reach = _kernel(plan, OpenPlaces)
+    wide = int(np.ceil(reach / shrink))
+    first = floor(at) - (wide - 1)
+    taken = [first + k for k in range(2 * wide)]
+    weights = [kernel((place - at) * shrink) for place in taken]
+    if plan.exclude:
+        pairs = zip(weights, taken, strict=True)
+        weights = [where(logical_and(p >= 0, p <= last), w, 0.0) for w, p in pairs]
+    if plan.exclude or plan.antialias:
+        total = reduce(add, weights)
+        weights = [w / total for w in weights]
+    return [(clip(p, 0, last), w) for p, w in zip(taken, weights, strict=True)]
+
+
 def axis_weights(plan: Resizing, axis: int) -> Array | None:
     """What each place of the result takes of each place of the image, (m, n), or the one place that
     it takes, (m,); None: its own.
@@ -148,10 +236,10 @@ def axis_weights(plan: Resizing, axis: int) -> Array | None:
         return None
     at = points(plan, axis)
     if plan.mode == "nearest":
-        nearest: Array = np.clip(_rounded(at, plan.rounding), 0, n - 1)
+        nearest: Array = np.clip(_rounded(at, plan.rounding, np).astype(int), 0, n - 1)
         return nearest
     shrink = min(plan.scales[axis], 1.0) if plan.antialias else 1.0
-    kernel, reach = _kernel(plan)
+    kernel, reach = _kernel(plan, np)
     wide = int(np.ceil(reach / shrink))
     first = np.floor(at).astype(int) - wide + 1
     taken = first[:, None] + np.arange(2 * wide)
@@ -165,38 +253,37 @@ def axis_weights(plan: Resizing, axis: int) -> Array | None:
     return matrix
 
 
-def _rounded(at: Array, how: str) -> Array:
-    ways: dict[str, Callable[[Array], Array]] = {
-        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
+def _rounded(at: Any, how: str, xp: Any) -> Any:
+    ways: dict[str, Callable[[Any], Any]] = {
+        "round_prefer_floor": lambda x: xp.ceil(x - 0.5),
+        "round_prefer_ceil": lambda x: xp.floor(x + 0.5),
+        "floor": xp.floor,
+        "ceil": xp.ceil,
     }
     if how not in ways:
         raise FileError(f"its nearest_mode {how!r:.40} is none that is known")
-    rounded: Array = ways[how](at).astype(int)
-    return rounded
+    return ways[how](at)
 
 
-def _kernel(plan: Resizing) -> tuple[Callable[[Array], Array], int]:
+def _kernel(plan: Resizing, xp: Any) -> tuple[Callable[[Any], Any], int]:
     """How much a pixel counts by its distance, and from which distance on it does not."""
     if plan.mode not in ("linear", "cubic"):
         raise FileError(f"its mode {plan.mode!r:.40} is none that is known")
-    return (_linear, 1) if plan.mode == "linear" else (partial(_cubic, plan.cubic), 2)
+    if plan.mode == "linear":
+        return partial(_linear, xp), 1
+    return partial(_cubic, xp, plan.cubic), 2
 
 
-def _linear(x: Array) -> Array:
-    weights: Array = np.maximum(0, 1 - np.abs(x))
-    return weights
+def _linear(xp: Any, x: Any) -> Any:
+    return xp.maximum(0.0, 1 - xp.abs(x))
 
 
-def _cubic(a: float, x: Array) -> Array:
+def _cubic(xp: Any, a: float, x: Any) -> Any:
     """Keys's kernel."""
-    x = np.abs(x)
+    x = xp.abs(x)
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * (x**3 - 5 * x**2 + 8 * x - 4)
-    weights: Array = np.where(x <= 1, near, np.where(x < 2, far, 0))
-    return weights
+    return xp.where(x <= 1, near, xp.where(x < 2, far, 0.0))
 
 
 def _mixed(x: Tensor, weights: Array, axis: int) -> Tensor:
@@ -206,6 +293,14 @@ def _mixed(x: Tensor, weights: Array, axis: int) -> Tensor:
     wide = x if is_floating(x.dtype) else cast(x, as_dtype("float64"))
     last = moveaxis(wide, axis, -1) @ constant(weights.T, wide.dtype)
     made = moveaxis(last, -1, axis)
+    return made if made.dtype is x.dtype else cast(round_(made), x.dtype)
+
+
+def _tapped(x: Tensor, taps: list[tuple[Any, Any]], axis: int) -> Tensor:
+    """x with the places of an axis mixed as `axis_taps` says."""
+    wide = x if is_floating(x.dtype) or taps[0][1] is None else cast(x, as_dtype("float64"))
+    x_or_more = apply(EnsureLength(axis, 1, "Resize"), wide)
+    made = resized(x_or_more, axis, taps)
     return made if made.dtype is x.dtype else cast(round_(made), x.dtype)
 
 
@@ -234,5 +329,5 @@ def _grid_sample(call: OperatorCall) -> Tensor:
 
 @form("AffineGrid")
 def _affine_grid(call: OperatorCall) -> Tensor:
-    size = tuple(int(n) for n in call.known(1, "size"))[2:]
-    return nn.affine_grid(call.tensor(0), size, bool(call.attribute("align_corners", 0)))
+    size = call.dims(1, "size")[2:]
+    return nn.affine_grid(call.tensor(0), tuple(size), bool(call.attribute("align_corners", 0)))

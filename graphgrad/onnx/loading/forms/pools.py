@@ -14,7 +14,7 @@ from ....ops.arrays.at import at
 from ....ops.arrays.borders import pad
 from ....ops.arrays.grids import ravel_multi_index, unravel_index
 from ....ops.base import cast, constant, kind_of
-from ....ops.create.creation import zeros
+from ....ops.create.creation import ones, zeros
 from ....ops.elementwise.magnitudes import absolute
 from ....ops.elementwise.powers import power
 from ....ops.linalg.norms import vector_norm
@@ -23,7 +23,7 @@ from ....ops.shape.reshaping import reshape
 from ..call import OperatorCall
 from .common import few
 from .table import form
-from .windows import Windows, known_spatial, window_sums, windows_of
+from .windows import Windows, known_spatial, told_spatial, window_sums, windows_of
 
 
 @form("MaxPool")
@@ -63,14 +63,11 @@ def _average_pool(call: OperatorCall) -> Tensor:
 
 def _terms(x: Tensor, w: Windows, padded: bool) -> Tensor:
     """How many places of each window count."""
-    lengths = known_spatial(x)
-    few(*lengths)
-    inside = np.ones(lengths)
+    inside = ones((1, 1, *told_spatial(x)), x.dtype)
     if padded:
-        inside = np.pad(inside, w.pads, constant_values=1)
+        inside = pad(inside, [(0, 0), (0, 0), *w.pads], constant_values=1)
         w = w._replace(pads=tuple((0, 0) for _ in w.kernel))
-    image = constant(inside[None, None], x.dtype)
-    return window_sums(image, w)
+    return window_sums(inside, w)
 
 
 @form("LpPool")

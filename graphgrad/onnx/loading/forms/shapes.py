@@ -18,8 +18,8 @@ from ....ops.arrays.borders import pad
 from ....ops.arrays.nonzero import compress, nonzero
 from ....ops.arrays.sets import unique
 from ....ops.arrays.taking import take
-from ....ops.base import cast, constant, is_floating
-from ....ops.create.creation import arange, eye, ones_like, tril, triu
+from ....ops.base import LengthValue, cast, constant, is_floating
+from ....ops.create.creation import arange, counting, eye, ones_like, tril, triu
 from ....ops.elementwise.logic import where
 from ....ops.reduce.cumulative import cumsum
 from ....ops.reduce.sorting import argsort, take_along_axis
@@ -35,7 +35,16 @@ from ....ops.shape.reshaping import (
     transpose,
 )
 from ..call import OperatorCall
-from ..lengths import Dimension, RunLength, expanded, has_lengths, lengths_of, of_lengths, reshaped
+from ..lengths import (
+    Dimension,
+    RunLength,
+    entries,
+    expanded,
+    has_lengths,
+    lengths_of,
+    of_lengths,
+    reshaped,
+)
 from ..tensors import dtype_of
 from .common import FAR, FEW, few, flat_from
 from .table import form
@@ -110,7 +119,15 @@ def _expand(call: OperatorCall) -> Tensor:
 
 @form("Tile")
 def _tile(call: OperatorCall) -> Tensor:
-    return tile(call.tensor(0), tuple(int(n) for n in call.known(1, "repeats")))
+    return tile(call.tensor(0), tuple(_told(call, 1, "repeats")))
+
+
+def _told(call: OperatorCall, i: int, what: str) -> list[int | Length]:
+    """An input of numbers that are known, or that lengths of inputs tell."""
+    dims = call.dims(i, what)
+    if any(isinstance(d, RunLength) for d in dims):
+        raise FileError(f"its {what}, {dims}, depend on data")
+    return dims  # type: ignore[return-value]
 
 
 @form("Concat")
@@ -126,13 +143,14 @@ def _split(call: OperatorCall) -> tuple[Tensor, ...]:
     sizes = call.axes(1, "split")
     if sizes is None:
         length = x.shape[axis]
-        if not isinstance(length, int):
+        if length is None:
             raise ShapeError(f"{x!r} is split along axis {axis}, whose length is not known")
-        part = -(-length // count)
-        sizes = [max(0, min(part, length - i * part)) for i in range(count)]
+        part = (length + count - 1) // count
+        cuts = tuple(Length.min(i * part, length) for i in range(1, count))
     elif len(sizes) != count:
         raise ShapeError(f"it splits into {len(sizes)} parts, and has {count} outputs")
-    cuts = tuple(int(n) for n in np.cumsum(sizes)[:-1])
+    else:
+        cuts = tuple(int(n) for n in np.cumsum(sizes)[:-1])
     return split(x, cuts, axis) if cuts else (x,)
 
 
@@ -203,8 +221,10 @@ def _constant(call: OperatorCall) -> Array:
 
 @form("Range")
 def _range(call: OperatorCall) -> Any:
-    if any(has_lengths(v) for v in call.values):
-        return _up_to_length(*(call.dims(i, "bounds")[0] for i in range(3)))
+    bounds = [_bound(v) for v in call.values]
+    if any(has_lengths(v) for v in bounds):
+        made = _up_to_length(*(entries(np.asarray(v))[0] for v in bounds))
+        return made if not call.given(0) else cast(made, call.tensor(0).dtype)
     start, end, step = (call.known(i, "bounds").reshape(()) for i in range(3))
     exact = "float64" if is_floating(start.dtype) else "int64"
     first, last, by = (row.astype(exact) for row in (start, end, step))
@@ -212,6 +232,16 @@ def _range(call: OperatorCall) -> Any:
         raise FileError("it counts by steps of 0")
     count = few(max(0, int(np.ceil((last - first) / by))))
     return (first + np.arange(count) * by).astype(start.dtype)
+
+
+def _bound(value: Any) -> Any:
+    """A length where a tensor is no more than one of another dtype; a whole number as an int."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value == np.rint(value):
+        return value.astype("int64")
+    node = value.node if isinstance(value, Tensor) else None
+    while node is not None and node.type == "Cast":
+        node = node.inputs[0].node
+    return of_lengths([node.op.length]) if node and isinstance(node.op, LengthValue) else value
 
 
 def _up_to_length(start: Dimension, end: Dimension, step: Dimension) -> Tensor:
@@ -249,7 +279,7 @@ def _pad(call: OperatorCall) -> Tensor:
         widths = list(call.attribute("pads", call.attribute("paddings", [])))
         value: Any = call.attribute("value", 0.0)
     else:
-        widths = [int(n) for n in call.known(1, "widths")]
+        widths = _told(call, 1, "widths")
         value = call.values[2] if call.given(2) else 0
         value = value if isinstance(value, Tensor) else np.reshape(value, ()).item()
     axes = [normal_axis(a, x.ndim) for a in call.axes(3) or range(x.ndim)]
@@ -258,16 +288,24 @@ def _pad(call: OperatorCall) -> Tensor:
     pairs = [(0, 0)] * x.ndim
     for i, axis in enumerate(axes):
         pairs[axis] = widths[i], widths[i + len(axes)]
-    cut = tuple(slice(max(0, -a) or None, -max(0, -b) or None) for a, b in pairs)
+    for n in widths:
+        if isinstance(n, Length) and not at_least(n, 0):
+            raise FileError(f"it pads {x!r} by {n}, which may be negative")
+    cut = tuple(slice(-_below(a) or None, _below(b) or None) for a, b in pairs)
     if any(key != slice(None) for key in cut):
         x = getitem(x, cut)
-    borders = [(max(0, a), max(0, b)) for a, b in pairs]
-    if not any(map(any, borders)):
+    borders = [(a - _below(a), b - _below(b)) for a, b in pairs]
+    if all(n == 0 for pair in borders for n in pair):
         return x
     if isinstance(value, Tensor):
         inside = pad(ones_like(x).astype("bool"), borders)
         return where(inside, pad(x, borders), reshape(value, ()))
     return pad(x, borders, constant_values=value) if mode == "constant" else pad(x, borders, mode)
+
+
+def _below(width: int | Length) -> int:
+    """How far a width is below 0, as a length never is."""
+    return min(width, 0) if isinstance(width, int) else 0
 
 
 @form("DepthToSpace")
@@ -292,10 +330,10 @@ def _space_to_depth(call: OperatorCall) -> Tensor:
     return reshaped(transpose(parts, order), [n, c * b * b, h // b, w // b])
 
 
-def _image(x: Tensor) -> tuple[Any, int, int, int]:
+def _image(x: Tensor) -> tuple[Any, int, Any, Any]:
     n, *rest = lengths_of(x)
-    if len(rest) != 3 or not all(isinstance(d, int) for d in rest):
-        raise ShapeError(f"{x!r} is no image of known lengths (N, C, H, W)")
+    if len(rest) != 3 or not isinstance(rest[0], int) or RunLength in map(type, rest):
+        raise ShapeError(f"{x!r} is no image of known channels (N, C, H, W)")
     c, h, w = rest
     return n, c, h, w  # type: ignore[return-value]
 
@@ -352,9 +390,9 @@ def _reverse_sequence(call: OperatorCall) -> Tensor:
     x, lengths = call.tensor(0), call.tensor(1)
     time, batch = call.attribute("time_axis", 0), call.attribute("batch_axis", 1)
     count = x.shape[time]
-    if not isinstance(count, int):
+    if count is None:
         raise ShapeError(f"{x!r} is reversed along axis {time}, whose length is not known")
-    steps = constant(np.arange(few(count)), "int64").reshape((-1, 1))
+    steps = counting(count).reshape((-1, 1))
     ends = cast(lengths, as_dtype("int64")).reshape((1, -1))
     places = where(steps < ends, ends - 1 - steps, steps)  # (time, batch)
     places = transpose(places) if batch < time else places

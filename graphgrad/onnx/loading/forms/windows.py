@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ....base.errors import FileError, ShapeError
+from ....base.length import Length
 from ....ir.node import Tensor
 from ....ops import nn
 from ....ops.create.creation import ones
@@ -27,24 +28,25 @@ class Windows(NamedTuple):
         """How many places a window reaches over."""
         return tuple([(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)])
 
-    def counts(self, lengths: Sequence[int]) -> list[int]:
-        """How many windows there are along axes of known lengths."""
+    def counts(self, lengths: Sequence[Any]) -> list[Any]:
+        """How many windows there are along axes of these lengths."""
         counts = []
         rows = zip(lengths, self.reach, self.strides, self.pads, strict=True)
         for n, reach, stride, (before, after) in rows:
             room = n + before + after - reach
-            count = (-(-room // stride) if self.ceil else room // stride) + 1
-            if self.ceil and (count - 1) * stride >= n + before:
-                count -= 1
+            count = room // stride + 1
+            if self.ceil:  # none begins behind the image and the border before it
+                count = Length.min((room + stride - 1) // stride, (n + before - 1) // stride) + 1
             counts.append(count)
         return counts
 
-    def to_the_end(self, lengths: Sequence[int]) -> Windows:
+    def to_the_end(self, lengths: Sequence[Any]) -> Windows:
         """The same windows, with borders in which the last of them end, so that none is cut."""
         rows = zip(self.counts(lengths), lengths, self.reach, self.strides, self.pads, strict=True)
         pads = []
         for count, n, reach, stride, (before, after) in rows:
-            pads.append((before, max(after, (count - 1) * stride + reach - n - before)))
+            end = (count - 1) * stride + reach - n - before
+            pads.append((before, Length.max(after, end) if self.ceil else after))
         return self._replace(pads=tuple(pads), ceil=False)
 
 
@@ -99,12 +101,19 @@ def known_spatial(x: Tensor) -> list[int]:
     return [int(d) for d in x.shape[2:]]  # type: ignore[arg-type]
 
 
+def told_spatial(x: Tensor) -> list[int | Length]:
+    """The spatial lengths of (N, C, ...); ShapeError where one depends on data."""
+    if None in x.shape[2:]:
+        raise ShapeError(f"{x!r} has spatial axes of which nothing is known: give them by shapes=")
+    return list(x.shape[2:])  # type: ignore[arg-type]
+
+
 def window_sums(x: Tensor, windows: Windows) -> Tensor:
     """The sum over each window, channel by channel; zeros outside."""
-    lengths = known_spatial(x)
+    lengths = told_spatial(x)
     n, c = lengths_of(x)[:2]
     one = reshaped(x, [-1, 1, *lengths])
     filters = ones((*windows.kernel, 1, 1), x.dtype)
     w = windows.to_the_end(lengths)
     made = nn.conv(one, filters, w.strides, w.pads, "NCHW", w.dilations)
-    return reshaped(made, [n, c, *known_spatial(made)])
+    return reshaped(made, [n, c, *told_spatial(made)])
