@@ -12,7 +12,8 @@ from ...ir.build import build
 from ...ir.node import Tensor
 from ...ir.op import Op
 from ...ir.types import Array
-from .lengths import Dimension, as_numbers, entries, has_lengths
+from ...ops.base import LengthValue
+from .lengths import GIVE_SHAPES, Dimension, as_numbers, entries, has_lengths
 
 __all__ = ["OperatorCall", "Value"]
 
@@ -104,11 +105,11 @@ class OperatorCall:
         if value is None:
             raise FileError(f"it has no {what} (input {i})")
         if isinstance(value, Tensor):
-            raise NotFixed(self.node.input[i], what, _read_by(value))
+            raise NotFixed(self.node.input[i], what, *_read_by(value))
         if has_lengths(value):
             raise FileError(
                 f"its {what}, {self.node.input[i]!r:.80}, is made of lengths that are known only "
-                "when run. Give the lengths of the inputs by shapes={name: shape}"
+                f"when run. {GIVE_SHAPES}"
             )
         numbers: Array = value
         return numbers
@@ -152,21 +153,29 @@ class OperatorCall:
 class NotFixed(FileError):
     """A number that decides about shapes is computed from inputs of the model."""
 
-    def __init__(self, name: str, what: str, inputs: list[str]) -> None:
+    def __init__(self, name: str, what: str, inputs: list[str], lengths: list[str]) -> None:
         self.inputs = inputs
+        of_lengths = bool(lengths) and not inputs
         read = ", ".join(map(repr, inputs)) or "weights that are variables"
+        if of_lengths:
+            read = f"lengths that are known only when run ({', '.join(lengths)})"
+        hint = (
+            GIVE_SHAPES if of_lengths else "Inputs that are fixed are given by known={name: array}"
+        )
         super().__init__(
             f"its {what}, {name!r:.80}, has to be known while loading, and is computed from "
-            f"{read:.300}. Inputs that are fixed are given by known={{name: array}}"
+            f"{read:.300}. {hint}"
         )
 
 
-def _read_by(t: Tensor) -> list[str]:
-    """The names of the placeholders that a tensor is computed from."""
+def _read_by(t: Tensor) -> tuple[list[str], list[str]]:
+    """The names of the placeholders that a tensor is computed from, and the lengths."""
     graph = t.graph
     assert graph is not None
     needed = {t.node}
     for node in reversed(graph.nodes[: t.node.index + 1]):
         if node in needed:
             needed.update(read.node for read in node.inputs)
-    return [n.name for n in graph.nodes if n in needed and n.type == "Placeholder"]
+    read = [n for n in graph.nodes if n in needed]
+    lengths = dict.fromkeys(str(n.op.length) for n in read if isinstance(n.op, LengthValue))
+    return [n.name for n in read if n.type == "Placeholder"], list(lengths)

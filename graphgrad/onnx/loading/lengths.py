@@ -28,6 +28,7 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshaping import Reshape, broadcast_like, broadcast_to, reshape
 
 __all__ = [
+    "GIVE_SHAPES",
     "Dimension",
     "RunLength",
     "as_numbers",
@@ -38,6 +39,9 @@ __all__ = [
     "of_lengths",
     "reshaped",
 ]
+
+GIVE_SHAPES = "Give the lengths of the inputs by shapes={name: shape}"
+"""What to do where a length has to be known while loading."""
 
 
 class RunLength:

@@ -18,6 +18,7 @@ from ....ops.shape.joining import stack
 from ....ops.shape.padding import flip
 from ....ops.shape.reshaping import moveaxis, reshape
 from ..call import OperatorCall
+from ..lengths import GIVE_SHAPES
 from .common import few
 from .loops import over_rows, trips
 from .table import form
@@ -39,8 +40,7 @@ def _if(call: OperatorCall) -> Any:
         if said is None:
             raise
         raise FileError(
-            f"it chooses by {said}, which is known only when run: {error}. Give the lengths of the "
-            "inputs by shapes={name: shape}"
+            f"it chooses by {said}, which is known only when run: {error}. {GIVE_SHAPES}"
         ) from error
 
 
