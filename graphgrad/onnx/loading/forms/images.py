@@ -19,17 +19,20 @@ from ....ops.base import cast, constant, is_floating
 from ....ops.create.creation import counting
 from ....ops.elementwise.arithmetic import add
 from ....ops.elementwise.bounds import clip, maximum
-from ....ops.elementwise.logic import logical_and, where
+from ....ops.elementwise.logic import logical_and, logical_or, where
 from ....ops.elementwise.magnitudes import absolute
 from ....ops.elementwise.rounding import ceil, floor
 from ....ops.elementwise.rounding import round as round_
-from ....ops.nn.resizing import resized, scaled_length
+from ....ops.nn.resizing import FINEST, resized, scaled_length
 from ....ops.shape.padding import EnsureLength
-from ....ops.shape.reshaping import moveaxis, normal_axis
+from ....ops.shape.reshaping import moveaxis, normal_axis, reshape
 from ..call import OperatorCall
-from ..lengths import RunLength, lengths_of
+from ..lengths import GIVE_SHAPES, RunLength, lengths_of, reshaped
 from .common import few
 from .table import form
+
+WHOLE = (0.0, 1.0)
+"""The region of an axis of which all is taken."""
 
 
 @form("Resize", "Upsample")
@@ -74,41 +77,48 @@ def _plan(call: OperatorCall, x: Tensor) -> Resizing:
     named = call.attribute("axes")
     axes = list(range(x.ndim)) if named is None else [normal_axis(a, x.ndim) for a in named]
     region, scales, sizes = _sizes(call)
-    if scales is not None:  # an axis that stays may be as long as it likes
-        kept = [i for i, a in enumerate(axes) if scales[i] != 1 or isinstance(x.shape[a], int)]
-        axes, scales = [axes[i] for i in kept], [float(scales[i]) for i in kept]
-    elif sizes is not None:
-        lengths = lengths_of(x)
-        kept = [
-            i for i, a in enumerate(axes) if isinstance(lengths[a], int) or sizes[i] != lengths[a]
-        ]
-        axes, sizes = [axes[i] for i in kept], [sizes[i] for i in kept]
-    before = {a: _told_length(x, a) for a in axes}
-    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if scales is None and sizes is None:
         raise FileError("it has neither scales nor sizes")
+    old = call.type == "Upsample" or call.opset < 11
+    places = call.attribute("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
+    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
+    regions = dict.fromkeys(axes, WHOLE)
+    if region and places == "tf_crop_and_resize":
+        regions = {a: (region[i], region[i + len(axes)]) for i, a in enumerate(axes)}
+    lengths = lengths_of(x)
+    kept = []
+    for i, a in enumerate(axes):
+        same = scales[i] == 1 if scales is not None else sizes[i] == lengths[a]
+        stays = same and policy == "stretch" and regions[a] == WHOLE
+        if isinstance(lengths[a], int) or not stays:  # an axis that stays may be of any length
+            kept.append(i)
+    axes = [axes[i] for i in kept]
+    if scales is not None:
+        scales = [float(scales[i]) for i in kept]
+    else:
+        sizes = [sizes[i] for i in kept]
+    before = {a: _told_length(x, a) for a in axes}
     if scales is None:
         scales = [_ratio(n, before[a]) for n, a in zip(sizes, axes, strict=True)]
         if policy != "stretch":
             if not all(isinstance(s, float) for s in scales):
                 raise FileError(
-                    f"it keeps the ratio of {x!r}, whose lengths are known only when run"
+                    f"it keeps the ratio of {x!r}, whose lengths are known only when run. "
+                    f"{GIVE_SHAPES}"
                 )
             one = min(scales) if policy == "not_larger" else max(scales)
             scales = [one] * len(axes)
-            sizes = [int(np.floor(one * before[a] + 0.5)) for a in axes]
+            sizes = [_rounded_length(before[a], one) for a in axes]
     else:
-        sizes = [scaled_length(before[a], s) for a, s in zip(axes, scales, strict=True)]
-    old = call.type == "Upsample" or call.opset < 11
-    places = "asymmetric" if old else "half_pixel"
+        sizes = [_scaled(before[a], s) for a, s in zip(axes, scales, strict=True)]
     mode = call.attribute("mode", "nearest")
     return Resizing(
         before,
         dict(zip(axes, sizes or (), strict=True)),
         dict(zip(axes, scales, strict=True)),
-        {a: (region[i], region[i + len(axes)]) for i, a in enumerate(axes)} if region else {},
+        regions,
         {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode),
-        call.attribute("coordinate_transformation_mode", places),
+        places,
         call.attribute("nearest_mode", "floor" if old else "round_prefer_floor"),
         call.attribute("cubic_coeff_a", -0.75),
         bool(call.attribute("exclude_outside", 0)),
@@ -137,6 +147,23 @@ def _sizes(call: OperatorCall) -> tuple[Any, Any, Any]:
     if sizes and any(isinstance(d, RunLength) for d in sizes):
         raise FileError(f"its sizes, {sizes}, depend on data")
     return region, scales, sizes or None
+
+
+def _rounded_length(n: Any, scale: float) -> Any:
+    """n * scale, rounded to the nearest."""
+    if isinstance(n, int):
+        return int(np.floor(scale * n + 0.5))
+    return (_scaled(2 * n, scale) + 1) // 2
+
+
+def _scaled(n: Any, scale: float) -> Any:
+    """n * scale, rounded down."""
+    try:
+        return scaled_length(n, scale)
+    except ShapeError:
+        raise FileError(
+            f"its scale {scale} of the open length {n} is no multiple of 1/{FINEST}. {GIVE_SHAPES}"
+        ) from None
 
 
 def _told_length(x: Tensor, axis: int) -> int | Length:
@@ -173,10 +200,9 @@ def points(plan: Resizing, axis: int) -> Any:
         case "tf_half_pixel_for_nn":
             return (at + 0.5) / scale
         case "tf_crop_and_resize":
-            low, high = plan.region.get(axis, (0.0, 1.0))
-            if m == 1:
-                return np.full(m, 0.5 * (low + high) * (n - 1))
-            return low * (n - 1) + at * (high - low) * (n - 1) / (m - 1)
+            low, high = plan.region[axis]
+            along = low * (n - 1) + at * (high - low) * (n - 1) / Length.max(m - 1, 1)
+            return along * several + 0.5 * (low + high) * (n - 1) * (1 - several)
     raise FileError(f"its coordinates {plan.places!r:.40} are none that are known")
 
 
@@ -206,10 +232,10 @@ def axis_taps(plan: Resizing, axis: int) -> list[tuple[Any, Any]]:
     last = Length.max(n - 1, 0)
     if plan.mode == "nearest":
         return [(clip(_rounded(at, plan.rounding, OpenPlaces), 0, last), None)]
-    if plan.places == "tf_crop_and_resize" or (plan.antialias and isinstance(scale, Tensor)):
+    if plan.antialias and isinstance(scale, Tensor):
         raise FileError(
-            f"it is resized by {plan.places} along axis {axis}, whose length is known only when "
-            "run. Give the lengths of the inputs by shapes={name: shape}"
+            f"it is resized with antialias along axis {axis}, from {n} to {plan.after[axis]}: how "
+            f"many places count is known only when run. {GIVE_SHAPES}"
         )
     shrink = min(scale, 1.0) if plan.antialias else 1.0
     kernel, reach = _kernel(plan, OpenPlaces)
@@ -312,15 +338,23 @@ def _extrapolated(x: Tensor, plan: Resizing) -> Tensor:
         at = points(plan, axis)
         shape = [1] * x.ndim
         shape[axis] = -1
-        outside = ((at < 0) | (at > plan.before[axis] - 1)).reshape(shape)
-        if outside.any():
-            x = where(constant(outside), constant(plan.outside, x.dtype), x)
+        last = plan.before[axis] - 1
+        if _is_open(plan, axis):
+            outside = reshape(logical_or(at < 0, at > last), tuple(shape))
+        elif ((at < 0) | (at > last)).any():
+            outside = constant(((at < 0) | (at > last)).reshape(shape))
+        else:
+            continue
+        x = where(outside, constant(plan.outside, x.dtype), x)
     return x
 
 
 @form("GridSample")
 def _grid_sample(call: OperatorCall) -> Tensor:
     x, grid = call.tensors
+    (n, *_), (count, *rest) = lengths_of(x), lengths_of(grid)
+    if n != count and not (isinstance(n, int) and isinstance(count, int)):
+        grid = reshaped(grid, [n, *rest])  # as many as images, which a run checks
     mode = call.attribute("mode", "linear" if call.opset >= 20 else "bilinear")
     mode = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
     aligned = bool(call.attribute("align_corners", 0))
