@@ -12,8 +12,9 @@ from ....ops.arrays.borders import pad
 from ....ops.shape.indexing import getitem
 from ....ops.shape.reshaping import reshape, transpose
 from ..call import OperatorCall
+from ..lengths import GIVE_SHAPES
 from .table import form
-from .windows import Windows, told_spatial, windows_of
+from .windows import Windows, padded, told_spatial, windows_of
 
 
 @form("Conv")
@@ -23,7 +24,7 @@ def _conv(call: OperatorCall) -> Tensor:
 
 def convolved(call: OperatorCall, x: Tensor, filters: Tensor, bias: Tensor | None) -> Tensor:
     """The convolution that a call describes."""
-    windows = windows_of(call, x, filters.shape[2:])
+    x, windows = padded(x, windows_of(call, x, filters.shape[2:]))
     w = transpose(filters, (*range(2, filters.ndim), 1, 0))
     groups = call.attribute("group", 1)
     z = nn.conv(x, w, windows.strides, windows.pads, "NCHW", windows.dilations, groups)
@@ -65,15 +66,13 @@ def _conv_transpose(call: OperatorCall) -> Tensor:
 def _plain(call: OperatorCall, x: Tensor, filters: Tensor) -> Windows:
     """Windows whose borders are those that the call says, not made to fit."""
     how = call.attribute("auto_pad", "NOTSET")
-    windows = windows_of(call, x, filters.shape[2:])
-    if how in ("SAME_UPPER", "SAME_LOWER"):
-        return windows._replace(pads=tuple((0, 0) for _ in windows.kernel))
-    return windows
+    same = how in ("SAME_UPPER", "SAME_LOWER")
+    return windows_of(call, x, filters.shape[2:], "VALID" if same else how)
 
 
 def _shares(total: Any, upper: bool) -> tuple[int, int]:
     if not isinstance(total, int):
-        raise FileError(f"it crops {total} places, which are known only when run")
+        raise FileError(f"it crops {total} places, which are known only when run. {GIVE_SHAPES}")
     return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
 
 

@@ -18,12 +18,13 @@ from ....ops.create.creation import ones, zeros
 from ....ops.elementwise.magnitudes import absolute
 from ....ops.elementwise.powers import power
 from ....ops.linalg.norms import vector_norm
+from ....ops.nn.pool2d import lowest
 from ....ops.reduce import reductions
 from ....ops.shape.reshaping import reshape
 from ..call import OperatorCall
 from .common import few
 from .table import form
-from .windows import Windows, known_spatial, told_spatial, window_sums, windows_of
+from .windows import Windows, known_spatial, padded, told_spatial, window_sums, windows_of
 
 
 @form("MaxPool")
@@ -34,6 +35,7 @@ def _max_pool(call: OperatorCall) -> Any:
     if kind_of(x.dtype) == "b":
         raise DTypeError(f"MaxPool takes numbers, got {x!r}")
     if not call.wants(1):
+        x, w = padded(x, w, lowest(x.dtype))
         return nn.max_pool(
             x, w.kernel, w.strides, w.pads, "NCHW", ceil_mode=w.ceil, dilation=w.dilations
         )
@@ -55,16 +57,19 @@ def _max_pool(call: OperatorCall) -> Any:
 def _average_pool(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     w = windows_of(call, x, [])
-    padded = bool(call.attribute("count_include_pad", 0))
-    if set(w.dilations) == {1}:
-        return nn.avg_pool(x, w.kernel, w.strides, w.pads, "NCHW", w.ceil, padded)
-    return cast(window_sums(x, w) / _terms(x, w, padded), x.dtype)
+    with_borders = bool(call.attribute("count_include_pad", 0))
+    if set(w.dilations) == {1} and not w.open:
+        return nn.avg_pool(x, w.kernel, w.strides, w.pads, "NCHW", w.ceil, with_borders)
+    return cast(window_sums(x, w) / _terms(x, w, with_borders), x.dtype)
 
 
-def _terms(x: Tensor, w: Windows, padded: bool) -> Tensor:
+def _terms(x: Tensor, w: Windows, with_borders: bool) -> Tensor:
     """How many places of each window count."""
-    inside = ones((1, 1, *told_spatial(x)), x.dtype)
-    if padded:
+    lengths = told_spatial(x)
+    few(*[n for n in lengths if isinstance(n, int)])
+    inside = ones((1, 1, *lengths), x.dtype)
+    if with_borders:
+        w = w.spelled(lengths)
         inside = pad(inside, [(0, 0), (0, 0), *w.pads], constant_values=1)
         w = w._replace(pads=tuple((0, 0) for _ in w.kernel))
     return window_sums(inside, w)
@@ -74,7 +79,7 @@ def _terms(x: Tensor, w: Windows, padded: bool) -> Tensor:
 def _lp_pool(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     w, p = windows_of(call, x, []), call.attribute("p", 2)
-    if set(w.dilations) == {1}:
+    if set(w.dilations) == {1} and not w.open:
         return nn.lp_pool(x, p, w.kernel, w.strides, w.pads, "NCHW", w.ceil)
     return cast(power(window_sums(power(absolute(x), p), w), 1 / p), x.dtype)
 

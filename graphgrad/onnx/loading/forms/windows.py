@@ -9,6 +9,7 @@ from ....base.errors import FileError, ShapeError
 from ....base.length import Length
 from ....ir.node import Tensor
 from ....ops import nn
+from ....ops.arrays.borders import pad
 from ....ops.create.creation import ones
 from ..call import OperatorCall
 from ..lengths import lengths_of, reshaped
@@ -27,6 +28,18 @@ class Windows(NamedTuple):
     def reach(self) -> tuple[int, ...]:
         """How many places a window reaches over."""
         return tuple([(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)])
+
+    def spelled(self, lengths: Sequence[Any]) -> Windows:
+        """The same windows, with borders that are pairs of widths, also for "SAME"."""
+        if self.pads != "SAME":
+            return self
+        pads = _same(lengths, self.kernel, self.strides, self.dilations, upper=True)
+        return self._replace(pads=pads)
+
+    @property
+    def open(self) -> bool:
+        """Whether widths of borders are known only when run."""
+        return any(isinstance(width, Length) for pair in self.pads for width in pair)
 
     def counts(self, lengths: Sequence[Any]) -> list[Any]:
         """How many windows there are along axes of these lengths."""
@@ -50,8 +63,10 @@ class Windows(NamedTuple):
         return self._replace(pads=tuple(pads), ceil=False)
 
 
-def windows_of(call: OperatorCall, x: Tensor, kernel: Sequence[Any]) -> Windows:
-    """The windows of a call over the spatial axes of x."""
+def windows_of(
+    call: OperatorCall, x: Tensor, kernel: Sequence[Any], auto_pad: str | None = None
+) -> Windows:
+    """The windows of a call over the spatial axes of x, with its auto_pad or another."""
     lengths = list(x.shape[2:])
     said = call.attribute("kernel_shape", [k or 0 for k in kernel])
     if len(said) != len(lengths) or not lengths or min(said) < 1:
@@ -60,9 +75,12 @@ def windows_of(call: OperatorCall, x: Tensor, kernel: Sequence[Any]) -> Windows:
     strides = tuple(call.attribute("strides", ones))
     dilations = tuple(call.attribute("dilations", ones))
     pads = call.attribute("pads", [0] * 2 * len(said))
-    how, ceil = call.attribute("auto_pad", "NOTSET"), bool(call.attribute("ceil_mode", 0))
-    if how in ("SAME_UPPER", "SAME_LOWER"):
-        borders = _same(call, x, said, strides, dilations, how == "SAME_UPPER")
+    how = auto_pad or call.attribute("auto_pad", "NOTSET")
+    ceil = bool(call.attribute("ceil_mode", 0))
+    if how == "SAME_UPPER" and not all(isinstance(n, int) for n in lengths):
+        borders: Any = "SAME"
+    elif how in ("SAME_UPPER", "SAME_LOWER"):
+        borders = _same(told_spatial(x), said, strides, dilations, how == "SAME_UPPER")
     elif how == "VALID":
         borders = tuple((0, 0) for _ in said)
     elif how == "NOTSET":
@@ -73,8 +91,7 @@ def windows_of(call: OperatorCall, x: Tensor, kernel: Sequence[Any]) -> Windows:
 
 
 def _same(
-    call: OperatorCall,
-    x: Tensor,
+    lengths: Sequence[Any],
     kernel: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -82,15 +99,11 @@ def _same(
 ) -> Any:
     """Borders that give ceil(length / stride) windows."""
     borders = []
-    for n, k, stride, dilation in zip(x.shape[2:], kernel, strides, dilations, strict=True):
-        if not isinstance(n, int):
-            if upper:
-                return "SAME"
-            raise ShapeError(f"{x!r} is padded by {call.type} to lengths that are not known")
-        total = max(0, (-(-n // stride) - 1) * stride + (k - 1) * dilation + 1 - n)
-        borders.append(
-            (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
-        )
+    for n, k, stride, dilation in zip(lengths, kernel, strides, dilations, strict=True):
+        last = ((n + stride - 1) // stride - 1) * stride
+        total = Length.max(last + (k - 1) * dilation + 1 - n, 0)
+        less, more = total // 2, (total + 1) // 2
+        borders.append((less, more) if upper else (more, less))
     return tuple(borders)
 
 
@@ -108,12 +121,20 @@ def told_spatial(x: Tensor) -> list[int | Length]:
     return list(x.shape[2:])  # type: ignore[arg-type]
 
 
+def padded(x: Tensor, windows: Windows, value: Any = 0) -> tuple[Tensor, Windows]:
+    """x with borders of which widths are known only when run, and the windows without them."""
+    if not windows.open:
+        return x, windows
+    wide = pad(x, [(0, 0), (0, 0), *windows.pads], constant_values=value)
+    return wide, windows._replace(pads=tuple((0, 0) for _ in windows.kernel))
+
+
 def window_sums(x: Tensor, windows: Windows) -> Tensor:
     """The sum over each window, channel by channel; zeros outside."""
     lengths = told_spatial(x)
     n, c = lengths_of(x)[:2]
     one = reshaped(x, [-1, 1, *lengths])
     filters = ones((*windows.kernel, 1, 1), x.dtype)
-    w = windows.to_the_end(lengths)
+    one, w = padded(one, windows.spelled(lengths).to_the_end(lengths))
     made = nn.conv(one, filters, w.strides, w.pads, "NCHW", w.dilations)
     return reshaped(made, [n, c, *told_spatial(made)])
