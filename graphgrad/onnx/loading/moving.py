@@ -52,12 +52,21 @@ def _concat(call: OperatorCall) -> Array:
 
 def _slice(call: OperatorCall) -> Array | None:
     x = call.values[0]
-    if call.opset < 10 or x.ndim != 1:
+    if call.opset < 10:
         return None
-    start, end = (int(call.known(i, "bounds")[0]) for i in (1, 2))
-    step = int(call.known(4, "steps")[0]) if call.given(4) else 1
-    part: Array = x[slice(start, end, step)]
+    starts, ends = (call.known(i, "bounds").tolist() for i in (1, 2))
+    axes = call.known(3, "axes").tolist() if call.given(3) else range(len(starts))
+    steps = call.known(4, "steps").tolist() if call.given(4) else [1] * len(starts)
+    key = [slice(None)] * x.ndim
+    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
+        key[axis] = slice(*bounds)
+    part: Array = x[tuple(key)]
     return part
+
+
+def _transpose(call: OperatorCall) -> Array:
+    turned: Array = np.transpose(call.values[0], call.attribute("perm"))
+    return turned
 
 
 def _reshape(call: OperatorCall) -> Array:
@@ -173,6 +182,7 @@ _MOVES: dict[str, Callable[[OperatorCall], Any]] = {
     "Gather": _gather,
     "Concat": _concat,
     "Slice": _slice,
+    "Transpose": _transpose,
     "Reshape": _reshape,
     "Cast": _cast,
     "Identity": _identity,

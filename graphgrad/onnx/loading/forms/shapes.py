@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import accumulate
 from math import prod
 from operator import mul
 from typing import Any
@@ -36,6 +37,7 @@ from ....ops.shape.reshaping import (
 )
 from ..call import OperatorCall
 from ..lengths import (
+    GIVE_SHAPES,
     Dimension,
     RunLength,
     entries,
@@ -140,18 +142,31 @@ def _split(call: OperatorCall) -> tuple[Tensor, ...]:
     x, count = call.tensor(0), len(call.wanted)
     axis = normal_axis(call.attribute("axis", 0), x.ndim)
     call.attribute("num_outputs")
-    sizes = call.axes(1, "split")
+    sizes: Any = call.attribute("split")
+    if sizes is None and call.given(1):
+        sizes = _told(call, 1, "split")
     if sizes is None:
         length = x.shape[axis]
         if length is None:
             raise ShapeError(f"{x!r} is split along axis {axis}, whose length is not known")
         part = (length + count - 1) // count
-        cuts = tuple(Length.min(i * part, length) for i in range(1, count))
+        cuts = [Length.min(i * part, length) for i in range(1, count)]
     elif len(sizes) != count:
         raise ShapeError(f"it splits into {len(sizes)} parts, and has {count} outputs")
     else:
-        cuts = tuple(int(n) for n in np.cumsum(sizes)[:-1])
-    return split(x, cuts, axis) if cuts else (x,)
+        *cuts, total = accumulate(sizes)
+        x = _as_long(x, axis, total)
+    return split(x, tuple(cuts), axis) if cuts else (x,)
+
+
+def _as_long(x: Tensor, axis: int, total: int | Length) -> Tensor:
+    """x, an axis of which has this length, which a run checks where it is not known."""
+    have = x.shape[axis]
+    if isinstance(have, int) and isinstance(total, int) and have != total:
+        raise ShapeError(f"{x!r} is split along axis {axis} into parts of {total} places together")
+    if have == total:
+        return x
+    return reshaped(x, [total if i == axis else d for i, d in enumerate(lengths_of(x))])
 
 
 @form("Slice")
@@ -177,8 +192,12 @@ def _cut(x: Tensor, axis: int, start: Any, end: Any, step: int) -> slice:
     length = lengths_of(x)[axis]
     if not isinstance(end, int) and end == length and step > 0:
         end = FAR
+    if isinstance(start, int) and start < -1 and step < 0 and not isinstance(length, RunLength):
+        start = Length.max(length + start, 0)  # one before the front is the front
     if not all(isinstance(d, int) or _from_front(d) for d in (start, end)):
-        raise FileError(f"it cuts {x!r} at a length that is known only when run: {start}, {end}")
+        raise FileError(
+            f"it cuts {x!r} at a length that is known only when run: {start}, {end}. {GIVE_SHAPES}"
+        )
     if isinstance(start, Length) or isinstance(end, Length):
         far = isinstance(end, int) and abs(end) >= FAR
         return slice(start, None if far else end, step)
@@ -223,7 +242,7 @@ def _constant(call: OperatorCall) -> Array:
 def _range(call: OperatorCall) -> Any:
     bounds = [_bound(v) for v in call.values]
     if any(has_lengths(v) for v in bounds):
-        made = _up_to_length(*(entries(np.asarray(v))[0] for v in bounds))
+        made = _up_to_length(*(_place(call, i, v) for i, v in enumerate(bounds)))
         return made if not call.given(0) else cast(made, call.tensor(0).dtype)
     start, end, step = (call.known(i, "bounds").reshape(()) for i in range(3))
     exact = "float64" if is_floating(start.dtype) else "int64"
@@ -242,6 +261,17 @@ def _bound(value: Any) -> Any:
     while node is not None and node.type == "Cast":
         node = node.inputs[0].node
     return of_lengths([node.op.length]) if node and isinstance(node.op, LengthValue) else value
+
+
+def _place(call: OperatorCall, i: int, bound: Any) -> Dimension:
+    """A bound as an int or a length."""
+    if isinstance(bound, Tensor):
+        bound = call.known(i, "bounds")
+    if bound.dtype.kind == "f":
+        raise FileError(
+            f"it counts by fractions, and to what is known only when run. {GIVE_SHAPES}"
+        )
+    return entries(bound)[0]
 
 
 def _up_to_length(start: Dimension, end: Dimension, step: Dimension) -> Tensor:
@@ -290,7 +320,7 @@ def _pad(call: OperatorCall) -> Tensor:
         pairs[axis] = widths[i], widths[i + len(axes)]
     for n in widths:
         if isinstance(n, Length) and not at_least(n, 0):
-            raise FileError(f"it pads {x!r} by {n}, which may be negative")
+            raise FileError(f"it pads {x!r} by {n}, which may be negative. {GIVE_SHAPES}")
     cut = tuple(slice(-_below(a) or None, _below(b) or None) for a, b in pairs)
     if any(key != slice(None) for key in cut):
         x = getitem(x, cut)
