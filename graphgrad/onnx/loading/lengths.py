@@ -21,7 +21,7 @@ from ...base.length import Length, divided_exactly
 from ...ir.build import apply
 from ...ir.node import Tensor
 from ...ir.types import Array, as_dtype, broadcast
-from ...ops.base import LengthValue, cast, constant
+from ...ops.base import LengthValue, cast, constant, kind_of
 from ...ops.create.creation import ones, zeros_like
 from ...ops.reduce import reductions
 from ...ops.shape.joining import stack
@@ -38,6 +38,7 @@ __all__ = [
     "lengths_of",
     "of_lengths",
     "reshaped",
+    "told_by",
 ]
 
 GIVE_SHAPES = "Give the lengths of the inputs by shapes={name: shape}"
@@ -148,6 +149,16 @@ def _tensor_of(d: Dimension) -> Tensor:
     return (
         apply(LengthValue(d, as_dtype("int64"))) if isinstance(d, Length) else constant(d, "int64")
     )
+
+
+def told_by(t: Tensor) -> Length | None:
+    """The length that a tensor is, as one number of whatever dtype; None where it is another."""
+    node = t.node
+    while node.type in ("Cast", "Reshape", "Stack") and len(node.inputs) == 1:
+        if kind_of(node.outputs[0].dtype) == "b":
+            return None
+        node = node.inputs[0].node
+    return node.op.length if isinstance(node.op, LengthValue) else None
 
 
 def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:

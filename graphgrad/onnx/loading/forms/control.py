@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.errors import FileError, ShapeError
 from ....ir.node import Tensor
-from ....ops.base import Constant, LengthValue, constant
+from ....ops.base import Constant, constant
 from ....ops.control import cond, while_loop
 from ....ops.elementwise.logic import less, logical_and
 from ....ops.shape.indexing import getitem
@@ -18,7 +18,7 @@ from ....ops.shape.joining import stack
 from ....ops.shape.padding import flip
 from ....ops.shape.reshaping import moveaxis, reshape
 from ..call import OperatorCall
-from ..lengths import GIVE_SHAPES
+from ..lengths import GIVE_SHAPES, told_by
 from .common import few
 from .loops import over_rows, trips
 from .table import form
@@ -70,12 +70,10 @@ _SIGNS = {"Equal": "==", "Less": "<", "LessEqual": "<=", "Greater": ">", "Greate
 
 
 def _length(t: Tensor) -> str | None:
-    node = t.node
-    while node.type in ("Cast", "Reshape"):
-        node = node.inputs[0].node
-    if isinstance(node.op, LengthValue):
-        return str(node.op.length)
-    value = node.op.value if isinstance(node.op, Constant) else None
+    length = told_by(t)
+    if length is not None:
+        return str(length)
+    value = t.node.op.value if isinstance(t.node.op, Constant) else None
     return str(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
 
 

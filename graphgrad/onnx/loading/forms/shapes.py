@@ -19,7 +19,7 @@ from ....ops.arrays.borders import pad
 from ....ops.arrays.nonzero import compress, nonzero
 from ....ops.arrays.sets import unique
 from ....ops.arrays.taking import take
-from ....ops.base import LengthValue, cast, constant, is_floating
+from ....ops.base import cast, constant, is_floating
 from ....ops.create.creation import arange, counting, eye, ones_like, tril, triu
 from ....ops.elementwise.logic import where
 from ....ops.reduce.cumulative import cumsum
@@ -46,6 +46,7 @@ from ..lengths import (
     lengths_of,
     of_lengths,
     reshaped,
+    told_by,
 )
 from ..tensors import dtype_of
 from .common import FAR, FEW, few, flat_from
@@ -257,10 +258,8 @@ def _bound(value: Any) -> Any:
     """A length where a tensor is no more than one of another dtype; a whole number as an int."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value == np.rint(value):
         return value.astype("int64")
-    node = value.node if isinstance(value, Tensor) else None
-    while node is not None and node.type == "Cast":
-        node = node.inputs[0].node
-    return of_lengths([node.op.length]) if node and isinstance(node.op, LengthValue) else value
+    length = told_by(value) if isinstance(value, Tensor) else None
+    return value if length is None else of_lengths([length])
 
 
 def _place(call: OperatorCall, i: int, bound: Any) -> Dimension:
