@@ -100,9 +100,9 @@ def _same(
     """Borders that give ceil(length / stride) windows."""
     borders = []
     for n, k, stride, dilation in zip(lengths, kernel, strides, dilations, strict=True):
-        last = ((n + stride - 1) // stride - 1) * stride
-        total = Length.max(last + (k - 1) * dilation + 1 - n, 0)
-        less, more = total // 2, (total + 1) // 2
+        behind = (n + stride - 1) % stride  # how many places come after the last window's first
+        total = Length.max((k - 1) * dilation - behind, 0)
+        less, more = total // 2, total - total // 2
         borders.append((less, more) if upper else (more, less))
     return tuple(borders)
 
