@@ -42,7 +42,6 @@ UP = """
     u = Resize <mode = "nearest"> (p, , {1., 1., 2., 2.})
     y = Add(x, u)
 """
-PLACES = ("half_pixel", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric")
 
 
 def resizing(mode, places, more=""):
@@ -53,7 +52,7 @@ CASES = {
     **{
         f"{mode} {places} {i}": (text % resizing(mode, places), SIZES)
         for mode in ("nearest", "linear", "cubic")
-        for places in PLACES
+        for places in ("half_pixel", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric")
         for i, text in enumerate((LARGER, SCALED))
     },
     **{
@@ -126,6 +125,7 @@ SMOOTH = [name for name in CASES if name not in ("range", "constant of shape", "
 RUNS = {
     "H - 1 is no H": (UP, (1, 2, 5, 6), "lengths 5 and 4 do not broadcast"),
     "2 is no 1": (SQUEEZE, (1, 2, 2, 3), "only length 1 can go"),
+    "1 would go": ("y = Squeeze(x)", (1, 2, 2, 3), "would take a length of 1, of axis 0"),
     "7 are no 5": ("y, z = Split <axis = 2> (x, {2, 3})", (1, 2, 7, 3), "has 42 elements"),
 }
 REFUSED = {

@@ -13,6 +13,7 @@ import numpy as np
 from ....base.bounds import at_least
 from ....base.errors import FileError, ShapeError
 from ....base.length import Length
+from ....ir.build import apply
 from ....ir.node import Tensor
 from ....ir.types import Array, as_dtype
 from ....ops.arrays.borders import pad
@@ -26,7 +27,7 @@ from ....ops.reduce.cumulative import cumsum
 from ....ops.reduce.sorting import argsort, take_along_axis
 from ....ops.shape.indexing import getitem
 from ....ops.shape.joining import concat, split, stack
-from ....ops.shape.padding import tile
+from ....ops.shape.padding import EnsureLength, tile
 from ....ops.shape.reshaping import (
     broadcast_like,
     expand_dims,
@@ -100,6 +101,9 @@ def _squeeze(call: OperatorCall) -> Tensor:
     x, axes = call.tensor(0), call.axes(1)
     if axes is None:
         axes = [i for i, d in enumerate(x.shape) if d == 1]
+        for i, d in enumerate(x.shape):
+            if not isinstance(d, int) and (d is None or not at_least(d, 2)):
+                x = apply(EnsureLength(i, 2, "Squeeze, which would take a length of 1,"), x)
     return squeeze(x, tuple(axes))
 
 
