@@ -111,9 +111,8 @@ def test_forms_make_few_numbers():
         node("AveragePool", ["x"], ["y"], kernel_shape=[2], dilations=[2]),
         node("GatherElements", ["x", "x"], ["y"], axis=2),
     ]
-    refused(model_of(made[:1], image, ["y"], sizes), "at most 16777216 are made")
-    pooled = gg.onnx.load(model_of(made[1:2], image, ["y"]))
-    assert pooled.outputs["y"].shape == (1, 1, far - 2)
+    for each in made[:2]:
+        refused(model_of([each], image, ["y"], sizes), "at most 16777216 are made")
     inputs = [(image, 1), ({"i": [1, 1, far]}, 7)]
     made[2].input[1] = "i"
     refused(model_of(made[2:], inputs, ["y"]), "at most 16777216 are made")

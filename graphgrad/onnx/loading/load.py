@@ -15,6 +15,7 @@ from ...base.collector import collector_paused
 from ...base.errors import FileError, did_you_mean
 from ...base.flags import truth
 from ...base.kinds import is_inexact
+from ...base.length import Length
 from ...files.loading import reading
 from ...ir.build import build
 from ...ir.graph import Graph, restored
@@ -216,8 +217,10 @@ class _Loading:
             shape = wanted
         if shape is None:
             raise FileError(f"the shape of {said.name!r:.80} is not said; give it by shapes=")
-        t = placeholder(shape, dtype)
-        rename(t, clean(said.name) or "x")
+        name = clean(said.name) or "x"
+        unnamed = [Length(f"{name}.{i}") if d is None else d for i, d in enumerate(shape)]
+        t = placeholder(unnamed, dtype)
+        rename(t, name)
         self.inputs[said.name] = t
         return t
 
