@@ -22,6 +22,10 @@ ONLY_IN = {
     "jax": {
         *(f"execute/jax/{name}.py" for name in JAX),
         *(f"interop/jax_{name}.py" for name in ("calls", "export")),
+        *(
+            f"interop/jax_primitives/{name}.py"
+            for name in ("building", "named", "opening", "tracing")
+        ),
     },
     "flatbuffers": {"interop/jax_export.py"},
     "ml_dtypes": {"base/kinds.py"},

@@ -2,10 +2,19 @@
 
 from ..ops.foreign import from_jax, from_torch
 from .jax_functions import to_jax
+from .jax_programs import open_jax
 from .stablehlo import StableHlo, load_stablehlo
 from .torch_functions import to_torch
 
-__all__ = ["StableHlo", "from_jax", "from_torch", "load_stablehlo", "to_jax", "to_torch"]
+__all__ = [
+    "StableHlo",
+    "from_jax",
+    "from_torch",
+    "load_stablehlo",
+    "open_jax",
+    "to_jax",
+    "to_torch",
+]
 
 
 def __dir__() -> list[str]:

@@ -319,6 +319,9 @@ def _shown(types: Types) -> str:
 def from_jax(fn: Callable[..., Any], *args: TensorLike | Any, name: str | None = None) -> Any:
     """Call a JAX function in a graph, as an op with the gradient that JAX has of it.
 
+    `open_jax` builds each of its operations as a node instead; take this for what cannot be opened,
+    or what is to stay one node.
+
     It runs on every backend: on "jax" and under `as_jax` it is traced with the rest, elsewhere JAX
     compiles it and reads the arrays where they are. It runs with 64-bit types on, so that float64
     stays float64. Regions around it are honoured as around any op. It has to be pure: it is traced,

@@ -42,7 +42,7 @@ from .moving_windows import format_of, rank_of, sizes_of
 from .operands import check_real, one_of, real_operands, told_length
 from .pools import adaptive_avg_pool
 
-__all__ = ["affine_grid", "grid_sample", "interpolate", "resized", "scaled_length"]
+__all__ = ["affine_grid", "grid_sample", "interpolate"]
 
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 SAME_MODE = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}

@@ -1,0 +1,1 @@
+"""How a program of JAX becomes nodes of a graph."""

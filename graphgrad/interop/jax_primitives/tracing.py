@@ -1,0 +1,155 @@
+"""Programs of JAX as they are traced: their equations, what of them has a form, and their lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from ...base.errors import GraphError
+from ...base.position import Position, show
+from ...ir.types import TensorType
+from .table import LEFT_OUT, TABLE
+
+_JAX: Any = jax
+_CORE: Any = core
+_LIBRARIES = tuple(
+    os.path.dirname(os.path.abspath(file)) + os.sep
+    for file in (jax.__file__, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+)
+_64_BITS = ("float64", "int64", "uint64", "complex128")
+CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "call": "call_jaxpr",
+    "checkpoint": "jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "custom_vmap_call": "call",
+    "eval_jaxpr": "call_jaxpr",
+}
+RULES = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin")
+_LOOPS = (
+    "cond",
+    "while",
+    "scan",
+    "platform_index",
+    "dim_as_value",
+    "call_hi_primitive",
+    "linear_solve",
+    "custom_linear_solve",
+)
+KEYS = (
+    "random_seed",
+    "random_wrap",
+    "random_unwrap",
+    "random_bits",
+    "random_split",
+    "random_fold_in",
+    "random_clone",
+)
+
+
+def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> Any:
+    """fn as a program of JAX for these types; GraphError for what has no form."""
+    closed = _JAX.make_jaxpr(fn)(*avals)
+    check_known(closed.jaxpr)
+    return closed
+
+
+def check_known(jaxpr: Any) -> None:
+    """GraphError that names every primitive without a form, with counts and lines."""
+    missing: Counter[str] = Counter()
+    lines: dict[str, str] = {}
+    for eqn in _equations(jaxpr):
+        name = eqn.primitive.name
+        if eqn.effects or not is_known(name):
+            missing[name] += 1
+            lines.setdefault(name, show(position_of(eqn)))
+    if missing:
+        rows = "".join(
+            f"\n  {name}: {n} times, first at {lines[name]}{_reason(name)}"
+            for name, n in sorted(missing.items())
+        )
+        raise GraphError(
+            f"open_jax() has no form for {len(missing)} of the primitives:{rows}\n"
+            "gg.interop.from_jax takes such a function as one node"
+        )
+
+
+def is_known(name: str) -> bool:
+    """Whether a primitive has a form."""
+    return name in TABLE or name in CALLS or name in RULES or name in _LOOPS or name in KEYS
+
+
+def _reason(name: str) -> str:
+    reason = LEFT_OUT.get(name)
+    return f" ({reason})" if reason else ""
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a program and of all programs in it."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for value in eqn.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from _equations(inner)
+
+
+def read_equations(jaxpr: Any) -> list[Any]:
+    """The equations of which something is read: those that nobody reads would be in regions."""
+    needed = {atom for atom in jaxpr.outvars if not isinstance(atom, _CORE.Literal)}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in needed for v in eqn.outvars):
+            kept.append(eqn)
+            needed.update(atom for atom in eqn.invars if not isinstance(atom, _CORE.Literal))
+    return kept[::-1]
+
+
+def last_reads(eqns: Sequence[Any], outputs: Sequence[Any]) -> dict[Any, int]:
+    """The place of the last equation that reads a variable; that of outputs is behind all."""
+    last = {
+        atom: i
+        for i, eqn in enumerate(eqns)
+        for atom in eqn.invars
+        if not isinstance(atom, _CORE.Literal)
+    }
+    last.update((v, len(eqns)) for v in outputs if not isinstance(v, _CORE.Literal))
+    return defaultdict(lambda: -1, last)
+
+
+def position_of(eqn: Any) -> Position | None:
+    """The line of the user, in what was traced."""
+    traceback = eqn.source_info.traceback
+    for frame in traceback.frames if traceback is not None else ():
+        if not frame.file_name.startswith((*_LIBRARIES, "<")):
+            return frame.file_name, frame.line_num
+    return None
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether it is that of random keys."""
+    return bool(_JAX.dtypes.issubdtype(dtype, _JAX.dtypes.prng_key))
+
+
+def clean(name: str) -> str:
+    """A name of ours: letters, digits, _, . and - in parts."""
+    parts = [re.sub(r"[^\w.\-]+", "_", part).strip("_") for part in name.split("/")]
+    return "/".join(part if part[:1].isalnum() else f"_{part}" for part in parts if part)
+
+
+def wide(types: Sequence[TensorType]) -> AbstractContextManager[Any]:
+    """A block in which JAX has 64-bit types on, where one of these types is such."""
+    any_wide = any(t.dtype.name in _64_BITS for t in types)
+    return _JAX.enable_x64(True) if any_wide else nullcontext()
