@@ -393,3 +393,47 @@ def test_lengths_that_contradict_are_refused_with_both_places():
         gg.ShapeError,
         "concat of float64[1, N] and float64[1, N + 1]: lengths N and N + 1 differ",
     )
+
+
+def halves_twice(x, axis=0):
+    """As long as x where that is even, one longer where it is odd."""
+    half = x[(slice(None),) * axis + (slice(None, None, 2),)]
+    return gg.concat([half, half], axis=axis)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lengths_of_the_same_names_count_as_equal_and_a_run_checks_it(axis, backend):
+    shape = ("N", 3) if axis == 0 else ("M", "N")
+    with gg.Graph():
+        x = gg.placeholder(shape, name="x")
+        y = x + halves_twice(x, axis)
+        assert y.shape == shape
+        assert gg.gradients(gg.sum(y * y), x).shape == shape
+        run = gg.compile(x, [y, gg.gradients(gg.sum(y), x)], backend=backend)
+
+    def ones(n):
+        return np.ones((n, 3) if axis == 0 else (2, n))
+
+    for n in (0, 2, 4):
+        made, dx = run(ones(n))
+        np.testing.assert_array_equal(made, 2 * ones(n))
+        assert dx.shape == made.shape
+    with pytest.raises(gg.ShapeError, match="do not broadcast") as error:
+        run(ones(3))
+    assert "Concat" in str(error.value.__notes__)
+    assert ", of float64[" in str(error.value.__notes__)
+    with pytest.raises(gg.ShapeError, match=rf"axis {axis} of .*'N', which is 1 where N is 1.* 2:"):
+        run(ones(1))
+
+
+def test_lengths_of_other_names_broadcast():
+    with gg.Graph():
+        x, y = gg.placeholder(("N",)), gg.placeholder(("M",))
+        z = x + y
+        assert z.shape == (None,)
+        run = gg.compile([x, y], z)
+    assert run(np.ones(1), np.ones(3)).shape == (3,)
+    assert run(np.ones(3), np.ones(3)).shape == (3,)
+    with pytest.raises(gg.ShapeError, match="do not broadcast"):
+        run(np.ones(2), np.ones(3))
