@@ -18,7 +18,7 @@ from graphgrad.base.length import (
     divided_exactly,
     under,
 )
-from graphgrad.base.solving import solved, told_names
+from graphgrad.base.solving import Assumption, solved, told_names
 
 NAMES = ("N", "M", "batch", "x.0")
 SIZES = (0, 1, 2, 3, 5, 8, 13)
@@ -308,3 +308,83 @@ def test_a_number_is_no_length():
             Length(text)
     with pytest.raises(gg.ShapeError, match="open"):
         Length(3)
+
+
+def test_operators_of_python_on_lengths():
+    N, M = Length("N"), Length("M")
+    at = {"N": 7, "M": 3}
+    found = [-N + 10, 5 - N, abs(N), 7 // N, 9 % M, N**2, N**1, 20 // (N - M), (N + 1) % M]
+    assert [d.at(at) for d in found] == [3, -2, 7, 1, 0, 49, 7, 5, 2]
+    assert N**0 == 1
+    assert [d.at(at) for d in (*divmod(N, M), *divmod(20, N))] == [2, 1, 2, 6]
+    assert copy.copy(N) is N
+    assert copy.deepcopy(N) is N
+    for wrong in ("a", None, [1]):
+        with pytest.raises(TypeError):
+            N // wrong
+        with pytest.raises(TypeError):
+            wrong % N
+
+
+def test_lengths_with_tensors_arrays_and_floats_are_tensors():
+    with gg.Graph():
+        x = gg.placeholder(("N",))
+        N = x.shape[0]
+        made = [
+            N * 0.5,
+            0.5 + N,
+            N / 2,
+            3 / N,
+            7.5 // N,
+            N // 2.0,
+            N % 2.5,
+            7.5 % N,
+            N**0.5,
+            2.0**N,
+        ]
+        made += [gg.sum(x) / N, N - gg.sum(x), N * np.ones(2), np.ones(2) - N]
+        run = gg.compile(x, made)
+    n, total = 3, 6.0
+    wanted = [n * 0.5, 0.5 + n, n / 2, 3 / n, 7.5 // n, n // 2.0, n % 2.5, 7.5 % n, n**0.5, 2.0**n]
+    wanted += [total / n, n - total, n * np.ones(2), np.ones(2) - n]
+    for got, want in zip(run(np.array([1.0, 2.0, 3.0])), wanted, strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_expressions_in_words():
+    for text, value in {
+        "N^2 + 1": 50,
+        "(N + M)//M": 3,
+        "max(N, M, 9) - min(N, M, 2)": 7,
+        "-(N - 10)": 3,
+        "'a length'*2": 10,
+        "N*(M + 1)%5": 3,
+    }.items():
+        assert Length(text).at({"N": 7, "M": 3, "a length": 5}) == value
+        assert Length(str(Length(text))) == Length(text)
+    for wrong in ("N^9", "N^M", "(N", "floordiv(N, M, 2)", "mod(N)", "N +", "max(N"):
+        assert Length(wrong).name == wrong  # which is a name
+
+
+def test_what_is_assumed_in_a_file_is_checked():
+    N = Length("N")
+    assert Assumption.checked(N, ">=", 2, "a.py:1").text == "N >= 2"
+    for wrong in ((2.0, "<", N, "a"), (N, "<", 2.0, "a"), (N, "==", 2, "a"), (N, "<", 2, 3)):
+        with pytest.raises(gg.ShapeError, match="states nothing"):
+            Assumption.checked(*wrong)
+    Assumption.checked(N, ">", 2, "a.py:1").check({"N": 3})
+    with pytest.raises(gg.ShapeError, match=r"gg.assume\(N > 2\), stated at a.py:1, .*N is 2"):
+        Assumption.checked(N, ">", 2, "a.py:1").check({"N": 2})
+
+
+def test_exact_divisions():
+    N, M = Length("N"), Length("M")
+    assert divided_exactly(6 * N + 4, 2) == 3 * N + 2
+    assert divided_exactly(6 * N + 3, 2) is None
+    assert divided_exactly(N * M + M, M) == N + 1
+    assert divided_exactly(N * N - M * M, N + M) == N - M
+    assert divided_exactly(2 * N, 4 * N) is None
+    assert divided_exactly(0, N) == 0
+    assert divided_exactly(5, N) is None
+    assert divided_exactly(N, 0) is None
+    assert divided_exactly(N + 1, M) is None
