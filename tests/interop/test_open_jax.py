@@ -80,6 +80,19 @@ def convolved(x, w, **kwargs):
     return lax.conv_general_dilated(x, w, dimension_numbers=numbers, **options)
 
 
+def grouped(x, w):
+    return lax.conv_general_dilated(
+        x[:, :, :4].transpose(0, 2, 1, 3), w, (2, 1), "SAME", feature_group_count=2
+    )
+
+
+def keyed(x):
+    keys = jnp.stack([*jax.random.split(jax.random.key(2), 3)])
+    more = jax.vmap(lambda i: jax.random.fold_in(keys[0], i))(jnp.arange(3))
+    rows = [keys.reshape(3, 1)[::-1].T[0][x.argmax() % 3], keys[1], more[2]]
+    return x * sum(jax.random.normal(key, x.shape, x.dtype) for key in rows)
+
+
 def normalised(x):
     mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
     return (x - mean) * lax.rsqrt(var + 1e-5)
@@ -103,6 +116,11 @@ FUNCTIONS = {
         A,
     ),
     "clamped": (lambda x: lax.clamp(-0.5, x, 0.5) * x, A),
+    "clamped by others": (
+        lambda x, y: lax.clamp(x, y.T, x + 1) * lax.clamp(x * 0.5, x, x * 2),
+        A,
+        B,
+    ),
     "chosen": (lambda x: jnp.where(x > 0, x**2, jnp.sin(x)), A),
     "sums": (lambda x: x.sum(0) + x.mean() + x.max(0) * x.min(0) + jnp.prod(x, 0), A),
     "spread": (lambda x: x.std(0) + jnp.var(x) + jax.nn.logsumexp(x, 0), A),
@@ -143,6 +161,7 @@ FUNCTIONS = {
     "set at": (lambda x: x.at[1, jnp.array([0, 2])].set(x[0, :2] ** 2), A),
     "multiplied at": (lambda x: x.at[jnp.array([0, 2])].multiply(x[1], unique_indices=True), A),
     "extremes at": (lambda x: x.at[0].max(x[1]).at[2].min(x[1] - 1), A),
+    "subtracted at": (lambda x: x.at[jnp.array([0, 0, 2])].subtract(x[:3] * 2), A),
     "dropped": (lambda x: x.at[jnp.array([1, 7])].add(x[:2], mode="drop"), A),
     "segments": (segments, A),
     "products": (
@@ -174,6 +193,18 @@ FUNCTIONS = {
         IMAGE,
         FILTERS,
     ),
+    "parts of a batch": (
+        lambda x, w: lax.conv_general_dilated(
+            x.transpose(0, 3, 1, 2), w, (1, 1), "SAME", batch_group_count=2
+        ),
+        IMAGE,
+        numbers(4, 3, 3, 2),
+    ),
+    "gradients of groups": (
+        lambda x, w: jax.grad(lambda *a: jnp.sum(jnp.sin(grouped(*a))), (0, 1))(x, w),
+        IMAGE,
+        numbers(4, 2, 3, 2),
+    ),
     "one axis": (lambda x: jnp.convolve(x, jnp.array([1.0, -2.0, 0.5])), V),
     "max pool": (
         lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"),
@@ -183,6 +214,16 @@ FUNCTIONS = {
         lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 1, 2, 1), "SAME"),
         IMAGE,
     ),
+    "pools with ties": (
+        lambda x: (
+            lax.reduce_window(x, jnp.inf, lax.min, (3,), (1,), ((1, 1),))
+            + lax.reduce_window(x, -jnp.inf, lax.max, (3,), (1,), ((1, 1),))
+        ),
+        np.array([1.0, 1.0, 2.0, 2.0, 2.0, 0.0]),
+    ),
+    "column order": (lambda x: lax.reshape(x, (2, 6), (1, 0)) * x.reshape(2, 6, order="F"), A),
+    "between": (lambda x: jnp.interp(x, jnp.array([-1.0, 0.0, 1.0]), x[:3]), V),
+    "places of keys": (keyed, A),
     "normalised": (normalised, A),
     "cholesky": (lambda x: jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(4)), M),
     "solve": (lambda x: jnp.linalg.solve(x @ x.T + jnp.eye(4), x), M),
@@ -275,6 +316,47 @@ def test_values_and_gradients_are_those_of_jax(name):
         for a, b in zip(got, want, strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
             np.testing.assert_allclose(a, b, 1e-9, 1e-9 * max(1.0, float(np.abs(b).max(initial=0))))
+
+
+WITHOUT_GRADIENTS = {
+    "a loop of each": (
+        jax.vmap(
+            lambda x: lax.while_loop(lambda c: c[1] < 9, lambda c: (c[0] + 1, c[1] * 2 + 1), (0, x))
+        ),
+        np.array([0.5, 3.0, 20.0]),
+    ),
+    "unique": (
+        lambda x: jnp.unique(jnp.round(x), size=4, return_inverse=True, return_counts=True),
+        V,
+    ),
+    "nonzero": (lambda x: jnp.nonzero(x > 0, size=4, fill_value=-1), V),
+    "searched": (
+        lambda x: [
+            jnp.searchsorted(jnp.array([-jnp.inf, -0.0, 0.0, 1.0, jnp.nan]), x, side=s)
+            for s in ("left", "right")
+        ],
+        np.array([np.nan, -np.nan, 0.0, -0.0, 2.0, -np.inf]),
+    ),
+    "cut windows": (
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 2), ((-1, 1), (0, -1))),
+        A,
+    ),
+    "cut pool": (
+        lambda x: lax.reduce_window(
+            x, -jnp.inf, lax.max, (1, 2, 1), (1,) * 3, ((0, 0), (-1, 1), (0, 0))
+        ),
+        IMAGE[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_GRADIENTS)
+def test_values_are_those_of_jax(name):
+    fn, array = WITHOUT_GRADIENTS[name]
+    (ours,) = our_forms(fn, [array], None)
+    for a, b in zip(ours, jax.tree.leaves(fn(jnp.asarray(array))), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, 1e-12)
 
 
 # --- every primitive ---------------------------------------------------------------------------
@@ -496,6 +578,10 @@ def test_what_has_no_form_is_said_at_once():
         y = gg.placeholder((1, 2, 2, 2, 2, 1))
         with pytest.raises(gg.GraphError, match=r"conv_general_dilated with 4 spatial axes"):
             gg.interop.open_jax(lambda y: lax.conv(y, y, (1,) * 4, "VALID"), y)
+        with pytest.raises(gg.GraphError, match=r"scatter with a function"):
+            gg.interop.open_jax(lambda x: x.at[0].apply(jnp.sin), x)
+        with pytest.raises(gg.GraphError, match=r"eq of random keys"):
+            gg.interop.open_jax(lambda: jax.random.key(0) == jax.random.key(1))
         with pytest.raises(TypeError, match="takes a function"):
             gg.interop.open_jax(3, x)
         with pytest.raises(ValueError, match="parameters is one of"):

@@ -24,6 +24,7 @@ from ...ops.foreign.jax_function import symbolic_shapes
 from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
+from .forms import gg
 from .named import named_at
 from .table import TABLE
 from .tracing import (
@@ -116,6 +117,8 @@ class Building:
                 return self._ruled(eqn, _expanded(params["_prim"], eqn.invars), xs)
             case "linear_solve" | "custom_linear_solve":
                 return self._ruled(eqn, params["jaxprs"].solve, self._solved(params, xs), xs)
+        if any(is_key(v.aval.dtype) for v in eqn.invars):
+            return self._moved(eqn, xs)
         try:
             return TABLE[name](*xs, **self._of_lengths(params))
         except NotImplementedError as error:
@@ -159,6 +162,10 @@ class Building:
         inside  what the program reads that computes the values
         given   what the equation reads, where that is more
         """
+        if not any(
+            as_dtype(v.aval.dtype).kind in "fc" for v in eqn.outvars if not is_key(v.aval.dtype)
+        ):
+            return self._called(closed, None, inside)  # nothing that a rule could be of
         n = eqn.params.get("num_consts", 0) if eqn.primitive.name.startswith("custom_vjp") else 0
         inside = [*map(_without_gradient, inside[:n]), *inside[n:]]
         inputs = inside if given is None else given
@@ -200,11 +207,24 @@ class Building:
         n, m = params["cond_nconsts"], params["body_nconsts"]
         of_test, of_body, init = xs[:n], xs[n : n + m], xs[n + m :]
 
+        each = len(
+            params["cond_jaxpr"].out_avals[0].shape
+        )  # of a batch, its runs go on by themselves
+
+        def goes_on(carry: Any) -> Tensor:
+            return self._called(params["cond_jaxpr"], None, [*of_test, *carry])[0]
+
         def test(carry: Any) -> Tensor:
-            return reshape(self._called(params["cond_jaxpr"], None, [*of_test, *carry])[0], ())
+            return gg.any(goes_on(carry)) if each else goes_on(carry)
 
         def body(carry: Any) -> Any:
-            return tuple(self._called(params["body_jaxpr"], None, [*of_body, *carry]))
+            made = self._called(params["body_jaxpr"], None, [*of_body, *carry])
+            if not each:
+                return tuple(made)
+            on = goes_on(carry)
+            ones = [(1,) * (y.ndim - each) for y in made]
+            pairs = zip(made, carry, ones, strict=True)
+            return tuple(gg.where(reshape(on, (*on.shape, *one)), y, x) for y, x, one in pairs)
 
         return while_loop(test, body, tuple(init)) if init else ()
 
@@ -222,6 +242,33 @@ class Building:
 
     # --- keys ---
 
+    def _moved(self, eqn: Any, xs: list[Tensor]) -> Any:
+        """Keys that are put elsewhere: their numbers are, and then words by their numbers."""
+        name, at = eqn.primitive.name, 0
+        if not all(is_key(v.aval.dtype) for v in eqn.outvars):
+            raise GraphError(
+                f"open_jax() has no form for the primitive {name} of random keys, which "
+                f"{show(position_of(eqn))} calls; gg.interop.from_jax takes all as one node"
+            )
+        given, words = [], []
+        for x, v in zip(xs, eqn.invars, strict=True):
+            shape = v.aval.shape if is_key(v.aval.dtype) else None
+            if shape is not None:
+                count = int(np.prod(shape))
+                words.append(reshape(x, (count, x.shape[-1])))
+                x, at = constant(np.arange(at, at + count).reshape(shape), "int64"), at + count
+            given.append(x)
+        made = TABLE[name](*given, **eqn.params)
+        every = gg.concat(words)
+        return [
+            gg.where(
+                gg.expand_dims(y < 0, -1),  # beyond the keys
+                constant(np.iinfo("uint32").max, "uint32"),
+                gg.take(every, gg.maximum(y, 0), 0),
+            )
+            for y in (made if isinstance(made, tuple | list) else (made,))
+        ]
+
     def _keyed(self, eqn: Any, name: str, params: Any, xs: list[Tensor]) -> Any:
         if name in ("random_wrap", "random_unwrap", "random_clone"):
             return xs
@@ -236,7 +283,11 @@ class Building:
             ),
         }
         fn: Any = functions[name]
-        for _ in range(len(key.shape)):
+        shape = key.shape
+        if name == "random_fold_in":
+            shape = np.broadcast_shapes(shape, xs[1].shape)
+            xs = [gg.broadcast_to(xs[0], (*shape, xs[0].shape[-1])), gg.broadcast_to(xs[1], shape)]
+        for _ in range(len(shape)):
             fn = _JAX.vmap(fn)
         closed = traced(fn, [_JAX.ShapeDtypeStruct(x.shape, x.dtype) for x in xs])
         return self._called(closed, None, xs)
@@ -336,7 +387,12 @@ class _Rule:
             xs, gs = list(arrays[: len(taken)]), arrays[len(taken) :]
 
             def moved(*given: Any) -> Any:
-                values = list(xs)
+                values = [
+                    _JAX.random.wrap_key_data(x, impl=str(_implementation(v.aval.dtype).name))
+                    if is_key(v.aval.dtype)
+                    else x
+                    for x, v in zip(xs, moving, strict=True)
+                ]
                 for i, value in zip(by, given, strict=True):
                     values[i] = value
                 ys = _evaluated(eqn, values)

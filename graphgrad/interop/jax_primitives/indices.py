@@ -179,6 +179,17 @@ def scatter(how: str) -> Any:
     return scattered
 
 
+def _scatter_set(*xs: Any, update_jaxpr: Any = None, **params: Any) -> Any:
+    """Numbers that are put in; a program that makes them is that of `x.at[i].apply(f)`."""
+    if update_jaxpr is not None:
+        raise NotImplementedError("a function of the numbers there, as of x.at[i].apply()")
+    return scatter("set")(*xs, **params)
+
+
+def _scatter_sub(x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    return scatter("add")(x, indices, -updates, **params)
+
+
 # --- windows -----------------------------------------------------------------------------------
 
 
@@ -238,14 +249,18 @@ def windowed(combine: str, neutral: Any) -> Any:
         pooled = _pooled(combine, x, window_dimensions, window_strides, padding, window_dilation)
         if pooled is not None:
             return pooled
-        x = gg.pad(x, [*map(tuple, padding)], constant_values=neutral(x.dtype))
+        x = padded(x, neutral(x.dtype), [(lo, hi, 0) for lo, hi in padding])
         spans = [(k - 1) * d + 1 for k, d in zip(window_dimensions, window_dilation, strict=True)]
         counts = [(n - s) // t + 1 for n, s, t in zip(x.shape, spans, window_strides, strict=True)]
         parts = []
         for offsets in product(*map(range, window_dimensions)):
             rows = zip(offsets, window_dilation, counts, window_strides, strict=True)
             parts.append(x[tuple(slice(o * d, o * d + (c - 1) * s + 1, s) for o, d, c, s in rows)])
-        return reduce(getattr(gg, combine), parts)
+        if combine == "add":
+            return reduce(gg.add, parts)
+        rows = gg.stack(parts)  # the first of equal numbers has all of the gradient
+        places = (gg.argmax if combine == "maximum" else gg.argmin)(rows, axis=0, keepdims=True)
+        return gg.squeeze(gg.take_along_axis(rows, places, axis=0), 0)
 
     return reduced
 
@@ -259,7 +274,7 @@ def _pooled(combine: str, x: Any, window: Any, strides: Any, padding: Any, dilat
     if any(window[a] != 1 or strides[a] != 1 or tuple(padding[a]) != (0, 0) for a in ends):
         return None
     pads = tuple(tuple(p) for p in padding[1:-1])
-    if any(max(p) * 2 > k for p, k in zip(pads, window[1:-1], strict=True)):
+    if any(min(p) < 0 or max(p) * 2 > k for p, k in zip(pads, window[1:-1], strict=True)):
         return None
     return gg.nn.max_pool(
         x,
@@ -305,7 +320,9 @@ def _highest(dtype: Any) -> Any:
 FORMS: dict[str, Form] = {
     "pad": padded,
     "gather": gather,
-    "scatter": scatter("set"),
+    "scatter": _scatter_set,
+    "scatter-sub": _scatter_sub,
+    "scatter_sub": _scatter_sub,
     "scatter_add": scatter("add"),
     "scatter-add": scatter("add"),
     "scatter_mul": scatter("multiply"),

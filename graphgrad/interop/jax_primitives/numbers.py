@@ -51,11 +51,13 @@ def _integer_pow(x: Tensor, *, y: int, **_: Any) -> Any:
 
 
 def _clamp(low: Tensor, x: Tensor, high: Tensor, **_: Any) -> Any:
-    """Like XLA's; no gradient where x is at a bound."""
+    """Like XLA's; at a bound no gradient goes to x, and beyond it all goes to the bound."""
+    y = gg.minimum(gg.maximum(x, low), high)
     if x.dtype.kind != "f":
-        return gg.minimum(gg.maximum(x, low), high)
+        return y
     inside = gg.logical_and(x > low, x < high)
-    return gg.where(inside, x, gg.stop_gradient(gg.minimum(gg.maximum(x, low), high)))
+    beyond = gg.where(high < x, high, gg.where(low > x, low, gg.stop_gradient(y)))
+    return gg.where(inside, x, beyond)
 
 
 def _rsqrt(x: Tensor, **_: Any) -> Any:
@@ -141,6 +143,30 @@ def _float_of_bits(x: Tensor, new: Any) -> Any:
     return gg.where(gg.bitwise_right_shift(x, gg.constant(bits - 1, x.dtype)) != 0, -size, size)
 
 
+def _before(x: Tensor, y: Tensor, **_: Any) -> Any:
+    """x < y in the total order of floats: NaNs at both ends, -0 before 0."""
+    if x.dtype.kind != "f":
+        return gg.less(x, y)
+    (a, signs), (b, others) = ((_end(t), gg.signbit(t)) for t in (x, y))
+    zeros = gg.logical_and(x == y, gg.logical_and(signs, gg.logical_not(others)))
+    among = gg.logical_or(x < y, gg.logical_and(zeros, a == b))
+    return gg.logical_or(a < b, among)
+
+
+def _end(x: Tensor) -> Any:
+    """-1 and 1 of NaNs with and without a sign, 0 of numbers."""
+    ends = gg.where(gg.signbit(x), gg.constant(-1, "int32"), gg.constant(1, "int32"))
+    return gg.where(gg.isnan(x), ends, gg.constant(0, "int32"))
+
+
+def _not_after(x: Tensor, y: Tensor, **_: Any) -> Any:
+    return gg.logical_not(_before(y, x))
+
+
+def _same_place(x: Tensor, y: Tensor, **_: Any) -> Any:
+    return gg.logical_and(_not_after(x, y), _not_after(y, x))
+
+
 def _clz(x: Tensor, **_: Any) -> Any:
     """Zeros before the first bit that is set."""
     bits = 8 * x.dtype.itemsize
@@ -208,6 +234,9 @@ FORMS: dict[str, Form] = {
     "le": of("less_equal"),
     "gt": of("greater"),
     "ge": of("greater_equal"),
+    "lt_to": _before,
+    "le_to": _not_after,
+    "eq_to": _same_place,
     "and": _bits("logical_and", "bitwise_and"),
     "or": _bits("logical_or", "bitwise_or"),
     "xor": _bits("logical_xor", "bitwise_xor"),

@@ -57,14 +57,18 @@ def _conv(
     **_: Any,
 ) -> Any:
     """A convolution over one to three axes, the image in the order (N, ..., C)."""
-    if batch_group_count != 1:
-        raise NotImplementedError("batch_group_count")
     if not 1 <= x.ndim - 2 <= 3:
         raise NotImplementedError(f"{x.ndim - 2} spatial axes")
     if preferred_element_type is not None:
         dtype = np.dtype(preferred_element_type)
         x, w = (t if t.dtype == dtype else gg.cast(t, dtype) for t in (x, w))
     image, filters, result = dimension_numbers
+    if batch_group_count != 1:  # parts of the batch, each with filters of its own, are channels
+        x = _moved(x, image)
+        many, channels, *sizes = x.shape
+        x = gg.reshape(x, (batch_group_count, many // batch_group_count, channels, *sizes))
+        x = gg.reshape(gg.swapaxes(x, 0, 1), (many // batch_group_count, -1, *sizes))
+        image, feature_group_count = tuple(range(x.ndim)), batch_group_count
     first_channels = tuple(image) == tuple(result) == tuple(range(x.ndim))
     if not first_channels:
         x = _moved(x, (image[0], *image[2:], image[1]))

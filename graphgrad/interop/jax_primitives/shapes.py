@@ -24,6 +24,15 @@ def _broadcast_in_dim(
     return x if tuple(ones) == tuple(shape) else gg.broadcast_to(x, tuple(shape))
 
 
+def _reshape(
+    x: Tensor, *_dynamic: Any, new_sizes: Sequence[Any], dimensions: Any = None, **_: Any
+) -> Any:
+    """In the order of the axes that dimensions names."""
+    if dimensions is not None:
+        x = gg.transpose(x, tuple(dimensions))
+    return gg.reshape(x, tuple(new_sizes))
+
+
 def _slice(
     x: Tensor, *, start_indices: Any, limit_indices: Any, strides: Any = None, **_: Any
 ) -> Any:
@@ -114,7 +123,7 @@ def _top_k(x: Tensor, *, k: int, axis: int = -1, **_: Any) -> Any:
 
 FORMS: dict[str, Form] = {
     "broadcast_in_dim": _broadcast_in_dim,
-    "reshape": lambda x, *_d, new_sizes, **_: gg.reshape(x, tuple(new_sizes)),
+    "reshape": _reshape,
     "squeeze": lambda x, *, dimensions, **_: gg.squeeze(x, tuple(dimensions)),
     "expand_dims": lambda x, *, dimensions, **_: gg.expand_dims(x, tuple(dimensions)),
     "transpose": lambda x, *, permutation, **_: gg.transpose(x, tuple(permutation)),

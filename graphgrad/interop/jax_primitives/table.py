@@ -31,7 +31,6 @@ LEFT_OUT: dict[str, str] = {
     ),
     **dict.fromkeys(["after_all", "create_token"], "orders effects"),
     **dict.fromkeys(["get", "swap", "empty2"], "is about references"),
-    **dict.fromkeys(["eq_to", "le_to", "lt_to"], "compares in the total order of floats"),
     **dict.fromkeys(["reduce", "reduce_window", "select_and_scatter"], "reduces by any function"),
     **dict.fromkeys(["rng_bit_generator", "rng_uniform"], "is XLA's own generator"),
     **dict.fromkeys(["eig", "hessenberg", "schur", "tridiagonal"], "has no op"),
