@@ -285,7 +285,7 @@ class Building:
         fn: Any = functions[name]
         shape = key.shape
         if name == "random_fold_in":
-            shape = np.broadcast_shapes(shape, xs[1].shape)
+            shape = np.broadcast_shapes(shape, eqn.invars[1].aval.shape)
             xs = [gg.broadcast_to(xs[0], (*shape, xs[0].shape[-1])), gg.broadcast_to(xs[1], shape)]
         for _ in range(len(shape)):
             fn = _JAX.vmap(fn)

@@ -65,9 +65,9 @@ def _conv(
     image, filters, result = dimension_numbers
     if batch_group_count != 1:  # parts of the batch, each with filters of its own, are channels
         x = _moved(x, image)
-        many, channels, *sizes = x.shape
-        x = gg.reshape(x, (batch_group_count, many // batch_group_count, channels, *sizes))
-        x = gg.reshape(gg.swapaxes(x, 0, 1), (many // batch_group_count, -1, *sizes))
+        rows: Any = gg.size(x, 0) // batch_group_count
+        x = gg.swapaxes(gg.reshape(x, (batch_group_count, rows, *x.shape[1:])), 0, 1)
+        x = gg.reshape(x, (rows, batch_group_count * gg.size(x, 2), *x.shape[3:]))
         image, feature_group_count = tuple(range(x.ndim)), batch_group_count
     first_channels = tuple(image) == tuple(result) == tuple(range(x.ndim))
     if not first_channels:
