@@ -207,9 +207,7 @@ class Building:
         n, m = params["cond_nconsts"], params["body_nconsts"]
         of_test, of_body, init = xs[:n], xs[n : n + m], xs[n + m :]
 
-        each = len(
-            params["cond_jaxpr"].out_avals[0].shape
-        )  # of a batch, its runs go on by themselves
+        each = len(params["cond_jaxpr"].out_avals[0].shape)  # axes of a batch, each with its end
 
         def goes_on(carry: Any) -> Tensor:
             return self._called(params["cond_jaxpr"], None, [*of_test, *carry])[0]
