@@ -23,7 +23,8 @@ import numpy as np
 import graphgrad as gg
 
 OPTIONAL = ("demo", "bench.rich_table", "interop.torch_modules", "interop.torch_trace")
-OPTIONAL += ("execute.jax", "execute.llvm", "interop.jax_calls", "interop.jax_export", "tf1")
+OPTIONAL += ("execute.jax", "execute.llvm", "interop.jax_calls", "interop.jax_export")
+OPTIONAL += ("interop.jax_primitives", "tf1")
 """Modules that need other packages, and those of TensorFlow's ops."""
 
 
