@@ -294,10 +294,11 @@ class Building:
 def _implementation(dtype: Any) -> Any:
     """The functions of a kind of keys."""
     kinds = ("threefry_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl")
-    known = {str(getattr(jax_random, kind).name): getattr(jax_random, kind) for kind in kinds}
-    return known[
-        str(getattr(dtype, "_impl", known["fry" if "fry" in known else next(iter(known))]).name)
-    ]
+    known = {str(getattr(jax_random, kind).tag): getattr(jax_random, kind) for kind in kinds}
+    name = str(dtype).removeprefix("key<").removesuffix(">")
+    if name not in known:
+        raise GraphError(f"open_jax() has no form for random keys of {dtype}")
+    return known[name]
 
 
 def _counts_of_scan(params: Any) -> tuple[int, int]:

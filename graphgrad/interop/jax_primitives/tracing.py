@@ -33,10 +33,9 @@ CALLS = {
     "checkpoint": "jaxpr",
     "remat": "jaxpr",
     "remat2": "jaxpr",
-    "custom_vmap_call": "call",
     "eval_jaxpr": "call_jaxpr",
 }
-RULES = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin")
+RULES = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 _LOOPS = (
     "cond",
     "while",
