@@ -53,3 +53,22 @@ def looped(x, rows):
 def total(outputs):
     """A scalar of all of them."""
     return sum(gg.sum(y * y) for y in outputs)
+
+
+def twice_half(x):
+    """As long as x where that is even."""
+    half = x[::2]
+    return gg.concat([half, half])
+
+
+EQUATED = {
+    "add": lambda x: x + twice_half(x),
+    "where": lambda x: gg.where(x > 0, x, 2 * twice_half(x)),
+    "contraction": lambda x: gg.einsum("ij,ij->j", x, twice_half(x)),
+    "broadcast_to": lambda x: gg.broadcast_to(x, twice_half(x).shape),
+    "stack of products": lambda x: x[:, :, None] @ twice_half(x)[:, None, :],
+    "scan": lambda x: gg.scan(lambda c, r: (c + x + twice_half(x), c), x, x[:3])[0],
+    "cond": lambda x: gg.cond(gg.any(x > 0), lambda: x * twice_half(x), lambda: x),
+    "gradient": lambda x: gg.gradients(gg.sum(gg.sin(x + twice_half(x))), x),
+}
+"""Functions that count N and 2*((N + 1)//2), the lengths of x and twice_half(x), as equal."""

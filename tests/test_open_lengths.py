@@ -9,6 +9,8 @@ import pytest
 import graphgrad as gg
 from graphgrad.base.length import Length
 
+from . import opens
+
 
 @pytest.fixture(params=["numpy", "llvm"])
 def backend(request):
@@ -419,12 +421,23 @@ def test_lengths_of_the_same_names_count_as_equal_and_a_run_checks_it(axis, back
         made, dx = run(ones(n))
         np.testing.assert_array_equal(made, 2 * ones(n))
         assert dx.shape == made.shape
-    with pytest.raises(gg.ShapeError, match="do not broadcast") as error:
-        run(ones(3))
-    assert "Concat" in str(error.value.__notes__)
-    assert ", of float64[" in str(error.value.__notes__)
-    with pytest.raises(gg.ShapeError, match=rf"axis {axis} of .*'N', which is 1 where N is 1.* 2:"):
-        run(ones(1))
+    for n in (3, 1):
+        with pytest.raises(gg.ShapeError, match=f"where N is {n}, these are {n} and {n + 1}") as no:
+            run(ones(n))
+        assert "Concat" in str(no.value.__notes__)
+        assert ", of float64[" in str(no.value.__notes__)
+
+
+@pytest.mark.parametrize("name", opens.EQUATED)
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_what_counts_two_lengths_as_equal_is_checked_by_a_run(name, backend):
+    with gg.Graph():
+        x = gg.placeholder(("N", 3), name="x")
+        run = gg.compile(x, opens.EQUATED[name](x), backend=backend)
+    run(np.ones((2, 3)))
+    for n in (1, 3):
+        with pytest.raises(gg.ShapeError, match=r"'N' and '2\*\(\(N \+ 1\)//2\)' count as equal"):
+            run(np.ones((n, 3)))
 
 
 def test_lengths_of_other_names_broadcast():

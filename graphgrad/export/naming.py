@@ -33,6 +33,7 @@ OWN_NAMES = frozenset(
         *("collections", "ARRAYS", "STATE", "state", "new_state", "lengths", "run", "_", "_file"),
         *("hashlib", "_beside", "_digest"),
         *(
+            "_equal_lengths",
             "_given",
             "_same_length",
             "_solved_length",

@@ -24,6 +24,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op, Types
 from ..ir.program import Program
 from ..ir.types import Array, TensorType, tensor_type
+from ..lower.equated import equated, words
 from ..lower.widen import widen
 from ..ops.base import Constant, Full
 from ..ops.control import Cond, Scan, While
@@ -419,7 +420,7 @@ class FunctionText:
         listing: list[str] = []
         for node in self.program.nodes:
             try:
-                lines = self._node(node)
+                lines = [*self._equal_lengths(node), *self._node(node)]
             except Refused as error:
                 self.file.refuse(node, error)
                 for t in node.outputs:
@@ -431,6 +432,17 @@ class FunctionText:
                 self._last = comment
             listing += [f"    {line}" for line in lines]
         return listing
+
+    def _equal_lengths(self, node: Node) -> list[str]:
+        """Checks of the lengths that a node counts as equal, where the inputs tell them."""
+        file = self.file
+        rows = []
+        for a, b in equated(node.op, [t.type for t in node.inputs]):
+            if (a.names | b.names) <= file.lengths.names.keys():
+                check = file._helpers.verbatim(runtime.equal_lengths)
+                said = literal(f"{node.name}, built at {node.where}: {words(a, b)}")
+                rows.append(f"{check}({said}, {file.lengths.text(a)}, {file.lengths.text(b)})")
+        return rows
 
     def owned(self, tensors: Iterable[Tensor]) -> list[str]:
         """Expressions for arrays that are the caller's own."""

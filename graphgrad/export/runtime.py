@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["given", "per_example", "same_length", "scan", "solved_length", "while_loop"]
+__all__ = [
+    "equal_lengths",
+    "given",
+    "per_example",
+    "same_length",
+    "scan",
+    "solved_length",
+    "while_loop",
+]
 
 
 def given(name: str, value: Any, dtype: Any, shape: Any, lengths: Any) -> Any:
@@ -41,6 +49,12 @@ def same_length(name: str, length: Any, said: str, value: Any, lengths: Any) -> 
     if length != value:
         known = " and ".join(f"{n!r} is {lengths[n][0]} in {lengths[n][1]}" for n in lengths)
         raise ValueError(f"length {said!r} is {length} in {name}, and {value} where {known}")
+
+
+def equal_lengths(said: str, a: Any, b: Any) -> None:
+    """An error where lengths that count as equal are not."""
+    if a != b:
+        raise ValueError(f"{said}: these are {a} and {b}")
 
 
 def solved_length(name: str, length: Any, said: str, unknown: str, of: Any, lengths: Any) -> Any:

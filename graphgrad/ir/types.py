@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import reduce
 from math import prod
 from operator import mul
@@ -161,7 +162,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     """The length two axes have together, or ShapeError where no value of them fits.
 
     Lengths of the same names, as 2*(N//2) and N are, count as equal; a run where they are not is an
-    error (lower/specialise.py). Of lengths of other names one may be 1, so that nothing is known.
+    error (lower/equated.py). Of lengths of other names one may be 1, so that nothing is known.
     """
     if a == b and a is not None:
         return a
@@ -176,8 +177,27 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if isinstance(b, int):
         return b
     if a is not None and b is not None and a.names & b.names:
+        pairs = _equated.get()
+        if pairs is not None:
+            pairs.append((a, b))
         return min(a, b, key=lambda d: len(str(d)))
     return None
+
+
+_equated: ContextVar[list[tuple[Length, Length]] | None] = ContextVar("equated", default=None)
+
+
+def lengths_equated(
+    infer: Callable[..., Any], types: Sequence[TensorType]
+) -> list[tuple[Length, Length]]:
+    """The pairs of lengths that `infer`, for these types, counts as equal."""
+    pairs: list[tuple[Length, Length]] = []
+    before = _equated.set(pairs)
+    try:
+        infer(*types)
+    finally:
+        _equated.reset(before)
+    return pairs
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

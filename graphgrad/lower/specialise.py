@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import ShapeError
-from ..base.length import Length
 from ..base.solving import solved
 from ..base.words import visible_lines
 from ..ir.node import Node, Tensor
@@ -15,6 +14,7 @@ from ..ir.program import Program, derive
 from ..ir.types import TensorType, tensor_type
 from ..ops.control import Cond, Scan, While
 from ..ops.elementwise.accumulate import EnsureLike
+from .equated import equated, unequal
 
 
 def specialise(program: Program, types: Sequence[TensorType]) -> Program:
@@ -138,31 +138,19 @@ def _on(node: Node, reads: tuple[Tensor, ...], sizes: Mapping[str, int], known: 
         if isinstance(node.op, EnsureLike) and all(t.type.static for t in reads):
             node.op.check(*[t.shape for t in reads])
         op = node.op.with_sizes(sizes) if sizes else node.op
-        derived = derive(node, _of_types(op, reads, sizes, known), reads)
         if sizes:
-            _check_promises(node, derived, sizes, known)
+            _check_equated(node, sizes)
+        derived = derive(node, _of_types(op, reads, sizes, known), reads)
         if node.op.pure:
             known[node, reads] = derived
     return derived
 
 
-def _check_promises(node: Node, derived: Node, sizes: Mapping[str, int], known: _Known) -> None:
-    """ShapeError where lengths that counted as equal are not."""
-    for promised, made in zip(node.outputs, derived.outputs, strict=True):
-        if promised.type.static:
-            continue
-        for axis, (d, n) in enumerate(zip(promised.shape, made.shape, strict=True)):
-            if not isinstance(d, Length) or not isinstance(n, int):
-                continue
-            if d not in known:
-                known[d] = d.at(sizes)
-            if isinstance(known[d], int) and known[d] != n:
-                told = " and ".join(f"{name} is {sizes[name]}" for name in sorted(d.names))
-                raise ShapeError(
-                    f"axis {axis} of {promised.name} is '{d}', which is {known[d]} where {told}, "
-                    f"and it is {n}: lengths that it is made of have to be equal, and are not.\n"
-                    f"gg.assume(...) states what they have to fulfil"
-                )
+def _check_equated(node: Node, sizes: Mapping[str, int]) -> None:
+    """ShapeError where lengths that count as equal are not."""
+    wrong = unequal(equated(node.op, [t.type for t in node.inputs]), sizes)
+    if wrong is not None:
+        raise ShapeError(f"{wrong}.\ngg.assume(...) states what they have to fulfil")
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:

@@ -617,6 +617,24 @@ def test_lengths_are_solved_from_arithmetic_and_what_is_assumed_is_checked(writt
         there(np.ones(3), np.ones(8))
 
 
+@pytest.mark.parametrize("name", opens.EQUATED)
+def test_lengths_that_count_as_equal_are_checked(name, written):
+    x = gg.placeholder(("N", 3), name="x")
+    f = gg.compile(x, opens.EQUATED[name](x), backend="numpy")
+    there, _ = written(f)
+    same(there(np.ones((4, 3))), f(np.ones((4, 3))))
+    for n in (1, 3):
+        with pytest.raises(ValueError, match=rf"as equal .* and are not: these are {n} and {n + 1}"):
+            there(np.ones((n, 3)))
+
+
+def test_a_branch_that_is_not_taken_checks_no_lengths(written):
+    x = gg.placeholder(("N", 3), name="x")
+    f = gg.compile(x, opens.EQUATED["cond"](x), backend="numpy")
+    there, _ = written(f)
+    same(there(-np.ones((1, 3))), f(-np.ones((1, 3))))
+
+
 def test_names_of_lengths_that_mean_something_in_a_kernel_are_others(written, tmp_path):
     x = gg.placeholder(("shape", "x", "d"), name="y")
     d = x.shape

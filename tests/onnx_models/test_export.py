@@ -392,6 +392,19 @@ def test_open_lengths_are_read_of_the_inputs_that_tell_them(path):
             np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", opens.EQUATED)
+def test_lengths_that_count_as_equal_are_checked(name, path):
+    x = gg.placeholder(("N", 3), name="x")
+    f = gg.compile(x, opens.EQUATED[name](x), backend="numpy")
+    exported(f, path, dtype="float64")
+    session = ort.InferenceSession(path)
+    (found,) = session.run(None, {"x": np.ones((4, 3))})
+    np.testing.assert_allclose(found, f(np.ones((4, 3))), rtol=1e-12)
+    for n in (1, 3):
+        with pytest.raises(Exception, match="ONNXRuntimeError.* : FAIL "):
+            session.run(None, {"x": np.ones((n, 3))})
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_arithmetic_on_lengths_is_that_of_python(n, path):
     N, M = gg.Length("N"), gg.Length("M")

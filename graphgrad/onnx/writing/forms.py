@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ...base.length import Length
 from ...ir.onnx import NoOnnxForm
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.types import Array, TensorType
+from ...lower.equated import equated
 from ...ops.base import Constant
 from ...ops.random.keys import FoldIn, RandomKey
 from .lengths import ToldLengths
@@ -51,6 +53,8 @@ class Forms:
     ) -> tuple[OnnxValue, ...]:
         """The outputs of an op of values in a block; NoOnnxForm."""
         story = story or Story(op.type)
+        if block.root is self.told.home:
+            inputs = self._in_equal_lengths(block, op, inputs)
         if isinstance(op, Constant):
             return (block.constant(op.value, story.name),)
         if isinstance(op, RandomKey):
@@ -75,6 +79,27 @@ class Forms:
         name = self._function(op, form)
         block.calls.append(OnnxCall(name, given, made, {}, DOMAIN, story.metadata))
         return outputs
+
+    def _in_equal_lengths(
+        self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue]
+    ) -> Sequence[OnnxValue]:
+        """The inputs of an op in the lengths that it counts as equal to theirs.
+
+        Where they are not, another number of elements is an error of the runtime.
+        """
+        to, new = Operators(block, self), list(inputs)
+        for a, b in equated(op, tuple(map(type_of, inputs))):
+            for i, x in enumerate(new):
+                old, other = (b, a) if b in (x.shape or ()) else (a, b)
+                if x.shape is not None and old in x.shape:
+                    shape = tuple([other if d == old else d for d in x.shape])
+                    parts = [
+                        n if isinstance(n, Length | int) else to.length(x, axis)
+                        for axis, n in enumerate(shape)
+                    ]
+                    new[i] = to.reshape(x, *parts, shape=shape)
+                    break
+        return new
 
     def _inline(
         self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue], story: Story
