@@ -127,9 +127,15 @@ def marked_for_now(g, selection):
     g.unmark(selection)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("build", [nested_regions, name_scopes, conds_in_a_row])
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(nested_regions, marks=pytest.mark.ci),
+        pytest.param(name_scopes, marks=pytest.mark.slow),
+        pytest.param(conds_in_a_row, marks=pytest.mark.ci),
+    ],
+)
 def test_S37_what_is_built_without_calls_in_calls_may_be_a_thousand_deep(build, act):
     ACTS[act](*build(DEEP))
 

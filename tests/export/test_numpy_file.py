@@ -624,7 +624,9 @@ def test_lengths_that_count_as_equal_are_checked(name, written):
     there, _ = written(f)
     same(there(np.ones((4, 3))), f(np.ones((4, 3))))
     for n in (1, 3):
-        with pytest.raises(ValueError, match=rf"as equal .* and are not: these are {n} and {n + 1}"):
+        with pytest.raises(
+            ValueError, match=rf"as equal .* and are not: these are {n} and {n + 1}"
+        ):
             there(np.ones((n, 3)))
 
 

@@ -87,7 +87,9 @@ def crossing(layout):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("way", ["added", "removed", "alone"])
+@pytest.mark.parametrize(
+    "way", ["added", *(pytest.param(w, marks=pytest.mark.slow) for w in ("removed", "alone"))]
+)
 def test_everything_stands_in_its_box_and_no_boxes_cross(browser, tmp_path, name, way):
     shown, other = PAIRS[name]()
     options = {} if way == "alone" else {"diff": other}

@@ -401,7 +401,7 @@ def test_lengths_that_count_as_equal_are_checked(name, path):
     (found,) = session.run(None, {"x": np.ones((4, 3))})
     np.testing.assert_allclose(found, f(np.ones((4, 3))), rtol=1e-12)
     for n in (1, 3):
-        with pytest.raises(Exception, match="ONNXRuntimeError.* : FAIL "):
+        with pytest.raises(Exception, match=r"ONNXRuntimeError.* : FAIL "):
             session.run(None, {"x": np.ones((n, 3))})
 
 
