@@ -72,3 +72,11 @@ EQUATED = {
     "gradient": lambda x: gg.gradients(gg.sum(gg.sin(x + twice_half(x))), x),
 }
 """Functions that count N and 2*((N + 1)//2), the lengths of x and twice_half(x), as equal."""
+
+BROADCAST = {
+    "the first row": lambda x: x - x[:1] * gg.concat([x, x])[:1],
+    "a row of many": lambda x: gg.concat([x, x]) * x[:1],
+    "a contraction": lambda x: gg.einsum("ij,ij->j", x, x[:1]),
+    "blocks of many": lambda x: x * gg.sum(x[::8], keepdims=True) + x[: (x.shape[0] + 3) // 4],
+}
+"""Functions in which a length of x is broadcast to another where x has 1 to 4 rows."""

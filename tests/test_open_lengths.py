@@ -440,6 +440,19 @@ def test_what_counts_two_lengths_as_equal_is_checked_by_a_run(name, backend):
             run(np.ones((n, 3)))
 
 
+@pytest.mark.parametrize("name", opens.BROADCAST)
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_length_of_one_is_broadcast(name, backend):
+    with gg.Graph():
+        x = gg.placeholder(("N", 3), name="x")
+        run = gg.compile(x, opens.BROADCAST[name](x), backend=backend)
+    for n in (1, 2, 4):
+        given = np.arange(3.0 * n).reshape(n, 3)
+        with gg.Graph():
+            wanted = gg.evaluate(opens.BROADCAST[name](gg.constant(given)))
+        np.testing.assert_allclose(run(given), wanted, rtol=1e-12)
+
+
 def test_lengths_of_other_names_broadcast():
     with gg.Graph():
         x, y = gg.placeholder(("N",)), gg.placeholder(("M",))

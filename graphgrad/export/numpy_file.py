@@ -437,11 +437,11 @@ class FunctionText:
         """Checks of the lengths that a node counts as equal, where the inputs tell them."""
         file = self.file
         rows = []
-        for a, b in equated(node.op, [t.type for t in node.inputs]):
-            if (a.names | b.names) <= file.lengths.names.keys():
+        for pair in equated(node.op, [t.type for t in node.inputs]):
+            if (pair.a.names | pair.b.names) <= file.lengths.names.keys():
                 check = file._helpers.verbatim(runtime.equal_lengths)
-                said = literal(f"{node.name}, built at {node.where}: {words(a, b)}")
-                rows.append(f"{check}({said}, {file.lengths.text(a)}, {file.lengths.text(b)})")
+                said = literal(f"{node.name}, built at {node.where}: {words(pair)}")
+                rows.append(f"{check}({said}, {', '.join(map(file.lengths.text, pair))})")
         return rows
 
     def owned(self, tensors: Iterable[Tensor]) -> list[str]:

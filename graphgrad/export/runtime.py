@@ -51,9 +51,9 @@ def same_length(name: str, length: Any, said: str, value: Any, lengths: Any) -> 
         raise ValueError(f"length {said!r} is {length} in {name}, and {value} where {known}")
 
 
-def equal_lengths(said: str, a: Any, b: Any) -> None:
-    """An error where lengths that count as equal are not."""
-    if a != b:
+def equal_lengths(said: str, a: Any, b: Any, taken: Any) -> None:
+    """An error where lengths do not broadcast to the one that both count as."""
+    if taken != (b if a == 1 else a) or (a != b and 1 not in (a, b)):
         raise ValueError(f"{said}: these are {a} and {b}")
 
 

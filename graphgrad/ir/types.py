@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import reduce
 from math import prod
 from operator import mul
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -161,8 +161,9 @@ def type_of_array(array: Array) -> TensorType:
 def broadcast_dims(a: Dim, b: Dim) -> Dim:
     """The length two axes have together, or ShapeError where no value of them fits.
 
-    Lengths of the same names, as 2*(N//2) and N are, count as equal; a run where they are not is an
-    error (lower/equated.py). Of lengths of other names one may be 1, so that nothing is known.
+    Lengths of the same names, as 2*(N//2) and N are, count as equal, and a run that makes another
+    length of them is an error (lower/equated.py). Of lengths of other names one may be 1, so that
+    nothing is known.
     """
     if a == b and a is not None:
         return a
@@ -177,27 +178,36 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if isinstance(b, int):
         return b
     if a is not None and b is not None and a.names & b.names:
-        pairs = _equated.get()
-        if pairs is not None:
-            pairs.append((a, b))
-        return min(a, b, key=lambda d: len(str(d)))
+        if at_least(1 - a, 0) or at_least(1 - b, 0):
+            return b if at_least(1 - a, 0) else a  # as x[:1] is, or empty as the other is
+        taken = min(a, b, key=lambda d: len(str(d)))
+        equated = _equated.get()
+        if equated is not None:
+            equated.append(Equated(a, b, taken))
+        return taken
     return None
 
 
-_equated: ContextVar[list[tuple[Length, Length]] | None] = ContextVar("equated", default=None)
+class Equated(NamedTuple):
+    """Two lengths that count as equal, and which of them both together have."""
+
+    a: Length
+    b: Length
+    taken: Length
 
 
-def lengths_equated(
-    infer: Callable[..., Any], types: Sequence[TensorType]
-) -> list[tuple[Length, Length]]:
-    """The pairs of lengths that `infer`, for these types, counts as equal."""
-    pairs: list[tuple[Length, Length]] = []
-    before = _equated.set(pairs)
+_equated: ContextVar[list[Equated] | None] = ContextVar("equated", default=None)
+
+
+def lengths_equated(infer: Callable[..., Any], types: Sequence[TensorType]) -> list[Equated]:
+    """The lengths that `infer`, for these types, counts as equal."""
+    equated: list[Equated] = []
+    before = _equated.set(equated)
     try:
         infer(*types)
     finally:
         _equated.reset(before)
-    return pairs
+    return equated
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

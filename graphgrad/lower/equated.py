@@ -7,15 +7,13 @@ from typing import Any
 
 from ..base.length import Length
 from ..ir.op import Op
-from ..ir.types import TensorType, lengths_equated
+from ..ir.types import Equated, TensorType, lengths_equated
 
-__all__ = ["equated", "unequal"]
-
-_Pairs = Sequence[tuple[Length, Length]]
+__all__ = ["equated", "unequal", "words"]
 
 
-def equated(op: Op, types: Sequence[TensorType]) -> _Pairs:
-    """The pairs of lengths that an op on inputs of these types counts as equal."""
+def equated(op: Op, types: Sequence[TensorType]) -> Sequence[Equated]:
+    """The lengths that an op on inputs of these types counts as equal."""
     if op.bodies or all(t.static for t in types):
         return ()
     dims = {d for t in types for d in t.shape if isinstance(d, Length)}
@@ -24,16 +22,18 @@ def equated(op: Op, types: Sequence[TensorType]) -> _Pairs:
     return lengths_equated(op.infer, types)
 
 
-def unequal(pairs: _Pairs, sizes: Mapping[str, Any]) -> str | None:
-    """What is wrong where these lengths are not equal."""
-    for a, b in pairs:
-        x, y = a.at(sizes), b.at(sizes)
-        if isinstance(x, int) and isinstance(y, int) and x != y:
-            told = " and ".join(f"{n} is {sizes[n]}" for n in sorted(a.names | b.names))
-            return f"{words(a, b)}: where {told}, these are {x} and {y}"
+def unequal(pairs: Sequence[Equated], sizes: Mapping[str, Any]) -> str | None:
+    """What is wrong where lengths do not broadcast to the one that both count as."""
+    for pair in pairs:
+        a, b, taken = (d.at(sizes) for d in pair)
+        known = isinstance(a, int) and isinstance(b, int)
+        if known and (taken != (b if a == 1 else a) or (a != b and 1 not in (a, b))):
+            names = sorted(pair.a.names | pair.b.names)
+            told = " and ".join(f"{name} is {sizes[name]}" for name in names)
+            return f"{words(pair)}: where {told}, these are {a} and {b}"
     return None
 
 
-def words(a: Length, b: Length) -> str:
+def words(pair: Equated) -> str:
     """What is said of two lengths that are not equal."""
-    return f"the lengths '{a}' and '{b}' count as equal where they meet, and are not"
+    return f"the lengths '{pair.a}' and '{pair.b}' count as equal where they meet, and are not"

@@ -630,6 +630,15 @@ def test_lengths_that_count_as_equal_are_checked(name, written):
             there(np.ones((n, 3)))
 
 
+@pytest.mark.parametrize("name", opens.BROADCAST)
+def test_a_length_of_one_is_broadcast(name, written):
+    x = gg.placeholder(("N", 3), name="x")
+    f = gg.compile(x, opens.BROADCAST[name](x), backend="numpy")
+    there, _ = written(f)
+    for n in (1, 2, 4):
+        same(there(np.ones((n, 3))), f(np.ones((n, 3))))
+
+
 def test_a_branch_that_is_not_taken_checks_no_lengths(written):
     x = gg.placeholder(("N", 3), name="x")
     f = gg.compile(x, opens.EQUATED["cond"](x), backend="numpy")

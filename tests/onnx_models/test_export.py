@@ -405,6 +405,17 @@ def test_lengths_that_count_as_equal_are_checked(name, path):
             session.run(None, {"x": np.ones((n, 3))})
 
 
+@pytest.mark.parametrize("name", opens.BROADCAST)
+def test_a_length_of_one_is_broadcast(name, path):
+    x = gg.placeholder(("N", 3), name="x")
+    f = gg.compile(x, opens.BROADCAST[name](x), backend="numpy")
+    exported(f, path, dtype="float64")
+    session = ort.InferenceSession(path)
+    for n in (1, 2, 4):
+        (found,) = session.run(None, {"x": np.ones((n, 3))})
+        np.testing.assert_allclose(found, f(np.ones((n, 3))), rtol=1e-12)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_arithmetic_on_lengths_is_that_of_python(n, path):
     N, M = gg.Length("N"), gg.Length("M")

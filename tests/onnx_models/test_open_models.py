@@ -123,7 +123,7 @@ CASES = {
 }
 SMOOTH = [name for name in CASES if name not in ("range", "constant of shape", "eye", "grid")][::2]
 RUNS = {
-    "H - 1 is no H": (UP, (1, 2, 5, 6), "lengths 5 and 4 do not broadcast"),
+    "H - 1 is no H": (UP, (1, 2, 5, 6), "where H is 5, these are 5 and 4"),
     "2 is no 1": (SQUEEZE, (1, 2, 2, 3), "only length 1 can go"),
     "1 would go": ("y = Squeeze(x)", (1, 2, 2, 3), "would take a length of 1, of axis 0"),
     "7 are no 5": ("y, z = Split <axis = 2> (x, {2, 3})", (1, 2, 7, 3), "has 42 elements"),

@@ -138,6 +138,32 @@ ROWS = {
     "block_diag": Row(lambda n, x: gg.block_diag(x, [[1.0]], x), ((3, N),)),
     "bincount": Row(lambda n, x, i: gg.bincount(i, x, length=n), ((N,), (N,)), kinds="fi"),
     "histogram": Row(lambda n, x: gg.histogram(x, n + 1, range=(-2.0, 2.0))),
+    # --- matrices
+    "lu": Row(lambda n, x: gg.linalg.lu(x), ((N + 2, 2 * N),)),
+    "lu of fixed columns": Row(lambda n, x: gg.linalg.lu(x)[1:], M),
+    "lu_factor": Row(lambda n, x: gg.linalg.lu_factor(x)[0], ((2, 4, 2 * N),)),
+    "matrix_rank": Row(lambda n, x: gg.linalg.matrix_rank(x), M, SOME),
+    "tensorinv": Row(
+        lambda n, x: gg.linalg.tensorinv(x + 3 * gg.reshape(gg.eye(2 * n), (2, n, 2 * n))),
+        ((2, N, 2 * N),),
+    ),
+    "pdist": Row(lambda n, x: gg.nn.pdist(x), M),
+    "packbits": Row(lambda n, x: gg.packbits(x > 0, 0), M),
+    "unpackbits": Row(lambda n, x: gg.unpackbits(gg.cast(x > 0, "uint8"), 0) * x[:1, :1], M),
+    "so many bits": Row(lambda n, x: gg.unpackbits(gg.cast(x > 0, "uint8"), count=11)),
+    "ctc_loss": Row(
+        lambda n, x: nn.ctc_loss(
+            nn.log_softmax(x), [[1, 2], [3, 1]], [2, 1], [1, 1], reduction="none"
+        ),
+        ((N + 1, 2, 4),),
+        sizes=SOME,
+    ),
+    "ctc_loss of open targets": Row(
+        lambda n, x, i: nn.ctc_loss(nn.log_softmax(x), i * 0 + 1, [4, 3], [1, 1], reduction="sum"),
+        ((4, 2, 3), (2, N)),
+        kinds="fi",
+        sizes=SOME,
+    ),
     # --- signals
     "fft": Row(lambda n, x: gg.real(gg.fft.fft(x, n + 1))),
     "rfft": Row(lambda n, x: gg.real(gg.fft.rfft(x, n + 2))),

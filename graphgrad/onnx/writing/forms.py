@@ -54,7 +54,7 @@ class Forms:
         """The outputs of an op of values in a block; NoOnnxForm."""
         story = story or Story(op.type)
         if block.root is self.told.home:
-            inputs = self._in_equal_lengths(block, op, inputs)
+            inputs = self._checked(block, op, inputs)
         if isinstance(op, Constant):
             return (block.constant(op.value, story.name),)
         if isinstance(op, RandomKey):
@@ -80,24 +80,21 @@ class Forms:
         block.calls.append(OnnxCall(name, given, made, {}, DOMAIN, story.metadata))
         return outputs
 
-    def _in_equal_lengths(
+    def _checked(
         self, block: OnnxBlock, op: Op, inputs: Sequence[OnnxValue]
     ) -> Sequence[OnnxValue]:
-        """The inputs of an op in the lengths that it counts as equal to theirs.
+        """The inputs of an op, with checks of the lengths that it counts as equal.
 
-        Where they are not, another number of elements is an error of the runtime.
+        The one that both count as is to be the greater of the two: in a shape that says so, another
+        number of elements is an error of the runtime.
         """
         to, new = Operators(block, self), list(inputs)
-        for a, b in equated(op, tuple(map(type_of, inputs))):
-            for i, x in enumerate(new):
-                old, other = (b, a) if b in (x.shape or ()) else (a, b)
-                if x.shape is not None and old in x.shape:
-                    shape = tuple([other if d == old else d for d in x.shape])
-                    parts = [
-                        n if isinstance(n, Length | int) else to.length(x, axis)
-                        for axis, n in enumerate(shape)
-                    ]
-                    new[i] = to.reshape(x, *parts, shape=shape)
+        for a, b, taken in equated(op, tuple(map(type_of, inputs))):
+            other = b if taken == a else a
+            for old, length in ((taken, Length.max(a, b)), (other, Length.min(a, b))):
+                at = next((i for i, x in enumerate(new) if old in (x.shape or ())), None)
+                if at is not None:
+                    new[at] = _with_length(to, new[at], old, length)
                     break
         return new
 
@@ -173,6 +170,16 @@ class Forms:
             name = self._named[key] = self._names.fresh(snake(op.type))
             self.functions[name] = form
         return name
+
+
+def _with_length(to: Operators, x: OnnxValue, old: Length, length: Length) -> OnnxValue:
+    """x in the shape that has this length in place of another, which it is to be equal to."""
+    shape = x.shape or ()
+    parts = [
+        length if d == old else to.length(x, axis) if d is None else d
+        for axis, d in enumerate(shape)
+    ]
+    return to.reshape(x, *parts, shape=shape)
 
 
 @dataclass(frozen=True)

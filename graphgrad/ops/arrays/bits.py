@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...base.errors import ShapeError
+from ...base.length import Length
 from ..base import DTypeError, Tensor, TensorLike, as_tensor, cast, constant, kind_of, np, whole
 from ..elementwise.logic import bitwise_and, bitwise_right_shift, not_equal
 from ..reduce.reductions import sum
@@ -16,14 +19,14 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
     """Eight elements in a byte each: 1 for what is not 0, zeros behind the last.
 
     Parameters:
-        a: any shape with a known length along the axis; bool or integer.
+        a: any shape; bool or integer.
         axis: along which they are packed; None: a is flattened first.
         bitorder: "big": the first of eight is the highest bit; "little": the lowest.
 
     Returns: uint8, the shape of a with an eighth of the length along the axis, rounded up.
 
-    Raises: DTypeError for what is neither bool nor integer; ShapeError for an unknown length, or no
-        such axis; ValueError for another bitorder.
+    Raises: DTypeError for what is neither bool nor integer; ShapeError for a length that values
+        decide, or no such axis; ValueError for another bitorder.
 
     Gradient: none, the result is whole.
 
@@ -37,7 +40,7 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
     if kind_of(a.dtype) not in "biu":
         raise DTypeError(f"packbits takes a bool or integer tensor, got {a.type!r}; use a != 0")
     bits, axis = _last(a, axis)
-    count = _known("packbits", bits)
+    count = _told("packbits", bits)
     bits = pad(cast(not_equal(bits, 0), "uint8"), [(0, 0)] * (bits.ndim - 1) + [(0, -count % 8)])
     lengths = _leading(bits)
     bits = reshape(bits, (*lengths, -(-count // 8), 8))
@@ -50,7 +53,7 @@ def unpackbits(
     """The eight bits of each byte.
 
     Parameters:
-        a: any shape with a known length along the axis; uint8.
+        a: any shape; uint8.
         axis: along which they are laid out; None: a is flattened first.
         count: how many bits there are, zeros behind the last; negative: how many are left out at
             the end; None: all.
@@ -58,8 +61,8 @@ def unpackbits(
 
     Returns: uint8, zeros and ones: the shape of a, eight times as long along the axis, or count.
 
-    Raises: DTypeError for what is not uint8; ShapeError for an unknown length, no such axis, or
-        fewer bits than are left out; ValueError for another bitorder.
+    Raises: DTypeError for what is not uint8; ShapeError for a length that values decide, no such
+        axis, or fewer bits than are left out; ValueError for another bitorder.
 
     Gradient: none, the result is whole.
 
@@ -73,14 +76,15 @@ def unpackbits(
     if a.dtype != np.uint8:
         raise DTypeError(f"unpackbits takes a uint8 tensor, got {a.type!r}")
     taken, axis = _last(a, axis)
-    there = 8 * _known("unpackbits", taken)
+    there = 8 * _told("unpackbits", taken)
     bits = bitwise_and(bitwise_right_shift(expand_dims(taken, -1), constant(shifts, "uint8")), 1)
     bits = reshape(bits, (*_leading(taken), there))
     wanted = there if count is None else whole("count", count)
     wanted = wanted + there if wanted < 0 else wanted
-    if wanted < 0:
+    if isinstance(wanted, int) and wanted < 0:
         raise ShapeError(f"{there} bits, less than count={count} leaves out")
-    bits = pad(bits[..., :wanted], [(0, 0)] * (bits.ndim - 1) + [(0, max(wanted - there, 0))])
+    more = Length.max(wanted - there, 0)
+    bits = pad(bits[..., :wanted], [(0, 0)] * (bits.ndim - 1) + [(0, more)])
     return moveaxis(bits, -1, axis)
 
 
@@ -98,15 +102,15 @@ def _last(a: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return moveaxis(a, axis, -1), axis
 
 
-def _known(what: str, a: Tensor) -> int:
-    if not isinstance(a.shape[-1], int):
-        raise ShapeError(f"{what} takes a known length along its axis, got {a.type!r}")
+def _told(what: str, a: Tensor) -> Any:
+    if a.shape[-1] is None:
+        raise ShapeError(f"{what} takes a length that no values decide, got {a.type!r}")
     return a.shape[-1]
 
 
-def _leading(a: Tensor) -> tuple[int, ...]:
+def _leading(a: Tensor) -> tuple[Any, ...]:
     """The lengths of all axes but the last, for reshape: one may be unknown."""
-    lengths = [-1 if not isinstance(d, int) else d for d in a.shape[:-1]]
-    if lengths.count(-1) > 1:
+    lengths = [-1 if d is None else d for d in a.shape[:-1]]
+    if a.shape[:-1].count(None) > 1:
         raise ShapeError(f"bits take at most one unknown length, got {a.type!r}")
     return tuple(lengths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...base.errors import ShapeError
-from ...ir.types import elements, lengths
+from ...ir.types import elements, lengths, never_equal
 from ..base import (
     NO_GRAD,
     Any,
@@ -205,13 +205,14 @@ def tensorinv(x: TensorLike, /, ind: int = 2) -> Tensor:
     """The inverse of the linear map that tensordot with x is.
 
     Parameters:
-        x: an array whose first `ind` lengths have the product of the others; of known lengths,
-            floating or complex, ints become float64.
+        x: an array whose first `ind` lengths have the product of the others; floating or
+            complex, ints become float64.
         ind: how many axes are those of what the inverse takes; at least 1.
 
     Returns: y, with the other axes of x first: tensordot(y, tensordot(x, z, k), ind) is z.
 
-    Raises: ShapeError for other shapes, unknown lengths or another ind; DTypeError for float16.
+    Raises: ShapeError for other shapes, lengths that values decide or another ind; DTypeError
+        for float16.
 
     Gradient: that of inv.
 
@@ -232,14 +233,14 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
     """The z with tensordot(x1, z, z.ndim) = x2.
 
     Parameters:
-        x1: x2.shape + that of z; of known lengths, dtypes promoted, ints become float64.
+        x1: x2.shape + that of z; dtypes promoted, ints become float64.
         x2: any shape.
         axes: axes of x1 that are moved to its end before, in this order; None: none.
 
     Returns: z.
 
-    Raises: ShapeError where the number of elements of z is not that of x2, or for unknown lengths;
-        DTypeError for float16.
+    Raises: ShapeError where the number of elements of z is not that of x2, or for lengths that
+        values decide; DTypeError for float16.
 
     Gradient: that of solve.
 
@@ -258,17 +259,16 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
     return reshape(solve(flat, reshape(y, (-1,))), last)
 
 
-def _split(what: str, x: Tensor, at: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lengths of the axes before and after; ShapeError where they are not known."""
-    if not x.type.static:
-        raise ShapeError(f"{what} takes tensors of known lengths, got {x.type!r}")
-    shape = lengths(x.type)
-    return shape[:at], shape[at:]
+def _split(what: str, x: Tensor, at: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The lengths of the axes before and after; ShapeError where values decide them."""
+    if None in x.shape:
+        raise ShapeError(f"{what} takes tensors of lengths that no values decide, got {x.type!r}")
+    return x.shape[:at], x.shape[at:]
 
 
-def _as_square(what: str, x: Tensor, first: tuple[int, ...], last: tuple[int, ...]) -> Tensor:
+def _as_square(what: str, x: Tensor, first: tuple[Any, ...], last: tuple[Any, ...]) -> Tensor:
     """x as a square matrix."""
-    if prod(first) != prod(last):
+    if never_equal(prod(first), prod(last)):
         raise ShapeError(
             f"{what} takes as many elements before as behind, got {first} and {last} of {x.type!r}"
         )

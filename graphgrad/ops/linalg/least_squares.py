@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...base.errors import DTypeError, ShapeError
 from ...base.flags import truth
 from ...base.kinds import limits_of
+from ...base.length import Length
 from ...ir.types import broadcast
 from ..base import (
     NO_GRAD,
@@ -389,11 +390,11 @@ def matrix_rank(
         tol: those of at most tol, (...), are; None: as rtol says.
         hermitian: whether x is Hermitian, so that its lower triangle alone is read.
         rtol: those of at most rtol, (...), times the greatest are; None: max(M, N) times the
-            spacing of the dtype at 1, for which M and N have to be known.
+            spacing of the dtype at 1.
 
     Returns: int64, (...).
 
-    Raises: ShapeError if x has fewer than two axes, or unknown lengths where they are needed;
+    Raises: ShapeError if x has fewer than two axes, or M or N are decided by values and needed;
         DTypeError if x is float16; TypeError for both tol and rtol.
 
     Gradient: none, the result is not floating.
@@ -420,7 +421,11 @@ def matrix_rank(
 
 def _spacing(x: Tensor) -> Any:
     """max(M, N) times the spacing of the dtype at 1, in that dtype."""
-    lengths = [d for d in x.shape[-2:] if isinstance(d, int)]
-    if len(lengths) < 2:
-        raise ShapeError(f"matrix_rank takes matrices of known lengths, or rtol, got {x.type!r}")
-    return np.asarray(limits_of(x.dtype).eps * np.max(lengths), real_dtype(x.dtype))
+    m, n = x.shape[-2:]
+    if m is None or n is None:
+        raise ShapeError(
+            f"matrix_rank takes matrices of lengths that no values decide, or rtol, got {x.type!r}"
+        )
+    spacing = np.asarray(limits_of(x.dtype).eps, real_dtype(x.dtype))
+    longer = Length.max(m, n)
+    return spacing * longer if isinstance(longer, int) else as_tensor(spacing) * longer

@@ -29,7 +29,7 @@ from ..base import (
     tensor_type,
 )
 from ..contract.products import MATMUL, squeezed
-from ..create.creation import Tril, Triu
+from ..create.creation import Tril, Triu, zeros_like
 from ..create.diagonal import DiagonalGrad, diagonal
 from ..documented import documented
 from ..elementwise.logic import equal
@@ -59,10 +59,8 @@ class LuFactor(Op):
 
     def infer(self, x: TensorType) -> Types:
         stack, m, n = matrices("lu", x)
-        if not square(m, n) and not (isinstance(m, int) and isinstance(n, int)):
-            raise ShapeError(
-                f"lu takes matrices of known lengths, or of one name for both, got {x!r}"
-            )
+        if m is None or n is None:
+            raise ShapeError(f"lu takes matrices of lengths that no values decide, got {x!r}")
         return x, tensor_type((*stack, shorter(m, n)), "int32")
 
     def kernel(self, xp: Any, x: Any) -> Any:
@@ -99,17 +97,21 @@ def _backward(y: Tensor, dy: Tensor, k: Dim, m: Dim, n: Dim) -> Tensor:
     one_l = _product(left, apply(Tril(-1), dtop), a=True) + apply(Tril(-1), dtop)
     of_l, of_u = one_l, _product(apply(Triu(0), dtop), apply(Triu(0), top), b=True)
     beside = below = None
-    if isinstance(m, int) and isinstance(n, int) and m < n:
-        beside = apply(SolveTriangular(True, True, True), top, dy[..., :, k:])
-        of_l = of_l - _product(dy[..., :, k:], y[..., :, k:], b=True)
-    if isinstance(m, int) and isinstance(n, int) and m > n:
-        below = _divided(dy[..., k:, :], top)
-        of_u = of_u - _product(y[..., k:, :], dy[..., k:, :], a=True)
+    if not whole and k != n:
+        beside = apply(SolveTriangular(True, True, True), top, dy[..., :k, k:])
+        of_l = of_l - _product(dy[..., :k, k:], y[..., :k, k:], b=True)
+    if not whole and k != m:
+        below = _divided(dy[..., k:, :k], top)
+        of_u = of_u - _product(y[..., k:, :k], dy[..., k:, :k], a=True)
     inner = apply(Tril(-1), of_l) + apply(Triu(0), of_u)
     dx = _divided(apply(SolveTriangular(True, True, True), top, inner), top)
     if beside is not None:
-        return concat([dx, beside], axis=-1)
-    return dx if below is None else concat([dx, below], axis=-2)
+        dx = concat([dx, beside], axis=-1)
+    if below is None:
+        return dx
+    if beside is not None:  # one of the two is empty, which of them only a run knows
+        below = concat([below, zeros_like(y[..., k:, k:])], axis=-1)
+    return concat([dx, below], axis=-2)
 
 
 def _product(x: Tensor, y: Tensor, a: bool = False, b: bool = False) -> Tensor:
@@ -150,13 +152,13 @@ class Permutation(Op):
 def lu_factor(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Triangular factors of matrices with exchanged rows: what lu_solve takes.
 
-    Parameters: x: (..., M, N); floating or complex, ints become float64; of known lengths, or M and
-        N of one name.
+    Parameters: x: (..., M, N); floating or complex, ints become float64.
 
     Returns: both factors in one matrix (..., M, N), the ones on the diagonal of the lower one left
         out; pivots (..., min(M, N)), int32: row i was exchanged with row pivots[i].
 
-    Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
+    Raises: ShapeError if x has fewer than two axes, or lengths that values decide; DTypeError
+        if x is float16.
 
     Source: scipy.linalg.lu_factor.
 
@@ -216,13 +218,13 @@ def lu_solve(
 def lu(x: TensorLike, /) -> tuple[Tensor, Tensor, Tensor]:
     """A permutation p, unit lower triangular l and upper triangular u with x = p @ l @ u.
 
-    Parameters: x: (..., M, N); floating or complex, ints become float64; of known lengths, or M and
-        N of one name.
+    Parameters: x: (..., M, N); floating or complex, ints become float64.
 
     Returns: p (..., M, M), l (..., M, K), u (..., K, N), K = min(M, N), all of the dtype of x, but
         for p, which is real.
 
-    Raises: ShapeError if x has fewer than two axes, or unknown lengths; DTypeError if x is float16.
+    Raises: ShapeError if x has fewer than two axes, or lengths that values decide; DTypeError
+        if x is float16.
 
     Source: scipy.linalg.lu.
 

@@ -24,15 +24,15 @@ from ..base import (
     apply,
     as_tensor,
     cast,
-    constant,
     like,
     np,
     wants,
 )
 from ..batching import Batch, Outputs
-from ..create.creation import ones_like, zeros_like
+from ..create.creation import arange, ones_like, zeros_like
 from ..elementwise.arithmetic import negative
 from ..elementwise.logic import equal, greater, logical_and, logical_or, not_equal, where
+from ..elementwise.remainders import remainder
 from ..reduce.cumulative import Shift
 from ..reduce.reductions import logsumexp, mean, sum
 from ..reduce.sorting import take_along_axis
@@ -42,7 +42,7 @@ from ..shape.padding import Pad
 from ..shape.reshaping import broadcast_like, expand_dims, moveaxis, squeeze
 from .classes import check_labels
 from .loss_reduction import REDUCTIONS
-from .operands import known_length, one_of, real_operands
+from .operands import known_length, one_of, real_operands, told_length
 from .softmaxes import Softmax
 
 __all__ = ["ctc_loss"]
@@ -188,8 +188,8 @@ def ctc_loss(
 
     Parameters:
         log_probs: (T, N, C), logarithms of the probabilities of C classes at each step, as of
-            log_softmax; T, C known; floating.
-        targets: (N, S), class numbers other than blank, integers; S known.
+            log_softmax; C known; floating.
+        targets: (N, S), class numbers other than blank, integers.
         input_lengths: (N,), how many steps each example has, integers from 0 to T.
         target_lengths: (N,), how many targets, integers from 0 to S.
         blank: the class that says nothing.
@@ -199,9 +199,9 @@ def ctc_loss(
 
     Returns: 0-d, or (N,); dtype of log_probs.
 
-    Raises: ShapeError where the shapes do not fit, or lengths are unknown; DTypeError for numbers
-        that are no integers; ValueError for another reduction. A run raises IndexError for a class
-        or a length that is too great.
+    Raises: ShapeError where the shapes do not fit, or lengths depend on values; DTypeError for
+        numbers that are no integers; ValueError for another reduction. A run raises IndexError for
+        a class or a length that is too great.
 
     Gradient: dlog_probs[t, n, c] = -dy * the probability, given the targets, that class c is said
         at step t; 0 where the loss is infinite.
@@ -226,7 +226,7 @@ def ctc_loss(
     one = like(1, steps)
     last = expand_dims(where(greater(steps, 0), steps - one, like(0, steps)), (0, 2))
     ends = squeeze(take_along_axis(ways, last, axis=0), 0)  # (N, states)
-    numbered = constant(np.arange(known_length("ctc_loss", states, 1)))
+    numbered = arange(told_length("ctc_loss", states, 1))
     final = expand_dims(counts * 2, 1)
     here = logical_or(equal(numbered, final), equal(numbered, final - 1))
     total = logsumexp(where(here, ends, NEVER), -1)
@@ -252,7 +252,7 @@ def _check_sequences(
             f"ctc_loss of {logs.type!r} with {labels.type!r}, {steps.type!r} and {counts.type!r}: "
             "the numbers of examples differ"
         )
-    if known_length("ctc_loss", logs, 0) == 0:
+    if told_length("ctc_loss", logs, 0) == 0:
         raise ShapeError(f"ctc_loss takes at least one step, got {logs.type!r}")
     classes = known_length("ctc_loss", logs, 2)
     if not 0 <= blank < classes:
@@ -261,22 +261,22 @@ def _check_sequences(
 
 def _states(labels: Tensor, blank: int) -> tuple[Tensor, Tensor]:
     """(N, 2 S + 1): the class of each state, and whether it follows the one before its blank."""
-    count = known_length("ctc_loss", labels, 1)
+    count = told_length("ctc_loss", labels, 1)
     blanks = labels * 0 + blank
     pairs = merged(stack([blanks, labels], -1), 1)
     edge = apply(Pad(((0, 0), (0, 1)), blank), pairs)
     differ = not_equal(edge, apply(Shift(1, 2), edge))
-    odd = constant(np.arange(2 * count + 1) % 2 == 1)
+    odd = equal(remainder(arange(2 * count + 1), 2), 1)
     return edge, logical_and(differ, odd)
 
 
 def _ways(logs: Tensor, states: Tensor, skips: Tensor) -> Tensor:
     """(T, N, states): log of the probability of all ways to be in a state after a step."""
-    time, length = known_length("ctc_loss", logs, 0), known_length("ctc_loss", states, 1)
+    time, length = told_length("ctc_loss", logs, 0), told_length("ctc_loss", states, 1)
     said = take_along_axis(logs, expand_dims(states, 0), axis=2)
     said = where(greater(said, NEVER), said, where(equal(said, said), NEVER, said))
-    start = (np.arange(time) == 0)[:, None, None] & (np.arange(length) > 1)
-    said = where(constant(start), NEVER, said)
+    first = expand_dims(equal(arange(time), 0), (1, 2))
+    said = where(logical_and(first, greater(arange(length), 1)), NEVER, said)
     free = zeros_like(said)
     jump = broadcast_like(where(skips, like(0, logs), like(NEVER, logs)), said)
     return apply(LogBandedRecurrence(), said, free, free, jump)

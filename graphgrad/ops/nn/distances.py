@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...base.domains import FINITE, NUMBER, POSITIVE
 from ...base.errors import ShapeError
+from ..arrays.grids import triu_indices
 from ..base import Tensor, TensorLike, rounded_once
 from ..elementwise.bounds import maximum
 from ..linalg.norms import vector_norm
 from ..reduce.reductions import sum
 from ..shape.indexing import take
 from ..shape.reshaping import normal_axis
-from .operands import known_length, real_operands
+from .operands import real_operands, told_length
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
@@ -118,12 +117,12 @@ def pdist(x: TensorLike, p: float = 2.0) -> Tensor:
     """The distances between the rows of a matrix, each pair once: (0, 1), (0, 2), ... (1, 2), ...
 
     Parameters:
-        x: (N, M), N known; floating, ints and bools become float64.
+        x: (N, M); floating, ints and bools become float64.
         p: the order of the norm.
 
     Returns: (N (N - 1) / 2,), dtype of x.
 
-    Raises: ShapeError if x is no matrix, or N unknown; DTypeError if x is complex.
+    Raises: ShapeError if x is no matrix, or N depends on values; DTypeError if x is complex.
 
     Gradient: that of the norms; where rows are equal, 0 for norm 2.
 
@@ -136,5 +135,5 @@ def pdist(x: TensorLike, p: float = 2.0) -> Tensor:
     (x,) = real_operands("pdist", x)
     if x.ndim != 2:
         raise ShapeError(f"pdist takes the rows of a matrix, got {x.type!r}")
-    first, second = np.triu_indices(known_length("pdist", x, 0), 1)
+    first, second = triu_indices(told_length("pdist", x, 0), 1)
     return vector_norm(take(x, first, 0) - take(x, second, 0), axis=-1, ord=p)
