@@ -31,8 +31,8 @@ def call_rule(site: Site, reference: Any, dys: Sequence[Tensor | None]) -> list[
     """
     check_room()
     rule = as_rule(reference, lambda: f"named by {site!r}")
-    passed = filled(site.outputs, dys)
     with Calling(rule, site, dys) as call:
+        passed = call.given(filled(site.outputs, dys))
         final = call.final()
         if final:
             passed = [_through(RuleInput(final), dy) for dy in passed]
@@ -86,6 +86,21 @@ class Calling(RuleCallCheck):
     def __exit__(self, *exc: object) -> None:
         self._context.origin, self._context.answering = self._origin, self._around
 
+    def given(self, dys: list[Tensor | None]) -> list[Tensor | None]:
+        """The cotangents, or tangents, as the rule gets them: arguments, as its inputs are.
+
+        What it differentiates ends at them. One that is an input or an output too, as of x * y, is
+        a tensor of its own.
+        """
+        if is_own(self.rule.name):
+            return dys
+        known = {*self.site.inputs, *self.site.outputs}
+        dys = [_through(Identity(), dy) if dy in known else dy for dy in dys]
+        ends = [dy for dy in dys if dy is not None and not isinstance(dy, ZeroTensor)]
+        context = CONTEXT.get()
+        context.answering = context.answering._replace(given=(*context.answering.given, *ends))
+        return dys
+
     def _drawn(self, made: list[int]) -> Sequence[int]:
         """The numbers that another part of this call has drawn; made: those of this one."""
         drawn = self._around.drawn
@@ -111,7 +126,7 @@ class Calling(RuleCallCheck):
         rule, site = self.rule, self.site
         assert rule.jvp is not None
         try:
-            tangents = rule.jvp(site, *dxs)
+            tangents = rule.jvp(site, *self.given(list(dxs)))
         except TypeError as error:
             if _takes(rule.jvp, site, *dxs):
                 raise

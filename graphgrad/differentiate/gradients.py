@@ -114,6 +114,7 @@ def gradients(
         check_holomorphic("gradients", [*y_list, *x_list])
     graphs = nested([*y_list, *x_list, *stops])
     _check_open(graphs, [*y_list, *x_list, *stops])
+    stops += [dy for dy in current().answering.given if dy.graph in graphs]
     seeds = _seeds(ys, y_list, grad_ys)
     if not holomorphic:
         check_seeded(y_list, seeds)

@@ -50,6 +50,7 @@ class Answering(NamedTuple):
     judge    who judges rules for forward mode before they are called; None: nobody
     asked    the steps that were asked for their gradient; None: nobody wants to know
     opened   the sites whose rule asked for their default
+    given    the cotangents that running rules were given: what a rule differentiates ends at them
     """
 
     running: tuple[Node | Region, ...] = ()
@@ -60,23 +61,24 @@ class Answering(NamedTuple):
     judge: Any = None
     asked: set[Node | Region] | None = None
     opened: set[Node | Region] | None = None
+    given: tuple[Any, ...] = ()
 
     def within(self, live: Container[Any] | None = None) -> Answering:
         """What a question or a sweep within this one starts with; live: what it wants."""
-        running, _, called, drawn, draws, judge, asked, opened = self
+        running, _, called, drawn, draws, judge, asked, opened, given = self
         called = {} if called is None else called
         drawn = {} if drawn is None else drawn
-        return Answering(running, live, called, drawn, draws, judge, asked, opened)
+        return Answering(running, live, called, drawn, draws, judge, asked, opened, given)
 
     def calling(self, site: Node | Region, own: bool, draws: Any, judge: Any) -> Answering:
         """What is known while the rule of a site runs.
 
         own  it is one of graphgrad's own, which goes on with what is asked around it
         """
-        running, _, called, drawn, _, _, asked, opened = self
+        running, _, called, drawn, _, _, asked, opened, given = self
         if not own:
             called = drawn = None
-        return Answering((*running, site), None, called, drawn, draws, judge, asked, opened)
+        return Answering((*running, site), None, called, drawn, draws, judge, asked, opened, given)
 
 
 IDLE = Answering()

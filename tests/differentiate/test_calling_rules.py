@@ -323,6 +323,118 @@ def test_S16_is_zero_is_false_of_other_tensors():
     assert not gg.is_zero(gg.constant(0.0))
 
 
+# --- S15: what a rule is given are its arguments --------------------------------------------------
+
+
+def by_gradients(site, dy):
+    return gg.gradients(dy * site.inputs[0] ** 2, site.inputs[0])
+
+
+def by_jvp(site, dy):
+    return gg.jvp(dy * site.inputs[0] ** 2, site.inputs[0])
+
+
+def by_default(site, dy):
+    (dx,) = site.default(dy)
+    return gg.gradients(gg.sum(gg.sin(dx)), site.inputs[0]) + dx
+
+
+def by_cond(site, dy):
+    (x,) = site.inputs
+    chosen = gg.cond(gg.sum(dy) > 0, lambda: gg.sum(dy * sin(x)), lambda: gg.sum(dy * x))
+    return gg.gradients(chosen, x)
+
+
+def by_its_own_graph(site, dy):
+    with gg.Graph():
+        a = gg.constant(3.0)
+        (slope,) = gg.evaluate(gg.gradients([a * a], [a]))
+    return gg.gradients(float(slope) * dy * site.inputs[0], site.inputs[0])
+
+
+def at_home(fn, x):
+    return gg.gradients(fn(x), x)
+
+
+def in_a_loop(fn, x):
+    total, _ = gg.scan(lambda c, _: (c + fn(x), None), 0.0, length=1)
+    return gg.gradients(total, x)
+
+
+def of_a_batch(fn, x):
+    rows = gg.stack([x, 2 * x])
+    return gg.gradients(gg.sum(gg.vmap(fn)(rows)), rows)[0]
+
+
+def in_a_batch(fn, x):
+    return gg.vmap(lambda row: gg.gradients(fn(row), row))(gg.stack([x, 2 * x]))[0]
+
+
+def unpickled(fn, x):
+    y = fn(x)
+    there = pickle.loads(pickle.dumps(x.graph))
+    new, loss = (there.nodes[t.node.index].outputs[t.index] for t in (x, y))
+    with there:
+        run = gg.compile(new, gg.gradients(loss, new))
+    return gg.constant(run(X3))
+
+
+X3 = np.array([0.1, 0.2, 0.3])
+ITS_OWN = [by_gradients, by_jvp, by_default, by_cond, by_its_own_graph]
+PLACES = [in_a_loop, of_a_batch, in_a_batch, unpickled]
+
+
+@pytest.mark.parametrize("rule", ITS_OWN)
+@pytest.mark.parametrize("loss", [lambda x, y: y * y, lambda x, y: x * y], ids=["y*y", "x*y"])
+def test_S15_what_a_rule_differentiates_ends_at_what_it_is_given(rule, loss, own_names):
+    """In x * y the gradient that arrives is x itself, and still no way to x."""
+    gg.register_gradient("test/its own")(rule)
+
+    def fn(x):
+        with gg.override_gradient("test/its own"):
+            y = sin(x)
+        return gg.sum(loss(x, y))
+
+    found = {}
+    for place in (at_home, *PLACES):
+        with gg.Graph():
+            x = placeholder((3,))
+            found[place] = gg.compile(x, place(fn, x))(X3)
+    for place in PLACES:
+        np.testing.assert_allclose(found[place], found[at_home], rtol=1e-12)
+
+
+def test_S15_by_gradients_it_is_the_partial_derivative():
+    with gg.override_gradient(by_gradients):
+        y = sin(x := placeholder((3,)))
+    dx = gg.gradients(gg.sum(y * y), x)
+    (d2x,) = gg.gradients([gg.sum(dx)], [x])
+    dx, d2x = gg.compile(x, [dx, d2x])(X3)
+    np.testing.assert_allclose(dx, 2 * np.sin(X3) * 2 * X3)
+    np.testing.assert_allclose(d2x, 4 * np.sin(X3) + 4 * X3 * 2 * X3)  # of y by the rule again
+
+
+def test_S15_a_rule_may_differentiate_by_what_it_is_given():
+    with gg.override_gradient(lambda site, dy: gg.gradients(dy * dy * site.inputs[0], dy)):
+        y = sin(x := placeholder((3,)))
+    np.testing.assert_allclose(value(gg.gradients(gg.sum(y * y), x), {x: X3}), 4 * np.sin(X3) * X3)
+
+
+def test_S15_so_ends_the_jvp_of_a_rule_at_its_tangents(own_names):
+    @gg.register_gradient("test/own jvp", jvp=by_gradients)
+    def rule(site, dy):
+        return by_gradients(site, dy)
+
+    def moved(x, dx):
+        with gg.override_gradient("test/own jvp"):
+            y = sin(x)
+        return gg.jvp(y, x, dx)
+
+    x = placeholder((3,))
+    found = value(moved(x, x * x), {x: X3})
+    np.testing.assert_allclose(found, X3**2 * 2 * X3)
+
+
 # --- S17: the default ----------------------------------------------------------------------------
 
 
