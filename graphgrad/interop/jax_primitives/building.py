@@ -12,7 +12,6 @@ import jax.extend.random as jax_random
 import numpy as np
 from jax.extend import core
 
-from ...base.errors import GraphError
 from ...base.length import Length
 from ...base.position import show
 from ...ir.graph import current, name_scope
@@ -24,15 +23,20 @@ from ...ops.foreign.jax_function import symbolic_shapes
 from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
+from ..reports import Survey
 from .forms import gg
 from .named import named_at
-from .table import TABLE
+from .table import LEFT_OUT, TABLE
 from .tracing import (
     CALLS,
+    INSTEAD,
     KEYS,
     RULES,
+    WHO,
+    NoForm,
     clean,
     is_key,
+    is_opened,
     last_reads,
     position_of,
     read_equations,
@@ -49,10 +53,13 @@ _CORE: Any = core
 class Building:
     """Builds equations on tensors of these types.
 
-    avals  what JAX traces with, open lengths as symbols
+    avals   what JAX traces with, open lengths as symbols
+    survey  what notes what became of them. Then what has no form is noted, too, and no error: zeros
+            stand for it
     """
 
-    def __init__(self, types: Sequence[TensorType]) -> None:
+    def __init__(self, types: Sequence[TensorType], survey: Survey | None = None) -> None:
+        self.survey = survey
         shapes, self._symbols = symbolic_shapes(types)
         self.avals = [_JAX.ShapeDtypeStruct(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
 
@@ -74,25 +81,48 @@ class Building:
             eqn = eqns[i]
             named = named_at(eqns, i, lambda v, place: last[v] >= place)
             if named is None:
-                made = self._at(eqn, partial(self._built, eqn, [read(atom) for atom in eqn.invars]))
+                xs = [read(atom) for atom in eqn.invars]
+                made = self._at(eqn, eqn.primitive.name, partial(self._built, eqn, xs))
             else:
-                made = self._at(eqn, partial(named.ours, env[named.variable]))
+                made = self._at(eqn, named.theirs, partial(named.ours, env[named.variable]))
             i += 1 if named is None else named.length
             env.update(zip(eqns[i - 1].outvars, made, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def _at(self, eqn: Any, build: Callable[[], Any]) -> Sequence[Tensor]:
+    def _at(self, eqn: Any, theirs: str, build: Callable[[], Any]) -> Sequence[Tensor]:
         """What is built, with the scope and the line of an equation."""
         graph = current().graph
         start = len(graph.nodes)
-        scope = clean(str(eqn.source_info.name_stack))
+        scope, position = clean(str(eqn.source_info.name_stack)), position_of(eqn)
         with name_scope(scope) if scope else nullcontext():
-            made = build()
-        position = position_of(eqn)
-        for node in graph.nodes[start:]:
+            try:
+                made = build()
+            except NoForm as error:
+                made = self._refused(eqn, error, show(position))
+        nodes = graph.nodes[start:]
+        for node in nodes:
             if position is not None and not isinstance((node.position or ("", 0))[0], str):
                 node.position = position
+        if self.survey is not None:
+            through = theirs in CALLS or theirs in RULES
+            self.survey.built(theirs, nodes, show(position), through=through)
         return made if isinstance(made, tuple | list) else (made,)
+
+    def _refused(self, eqn: Any, error: NoForm, where: str) -> list[Tensor]:
+        """GraphError; or zeros, where it is noted."""
+        survey = self.survey or Survey()
+        if self.survey is None or is_opened(eqn):
+            survey.refused(error.theirs, where, error.why)
+        types = [self._type_of(v.aval) for v in eqn.outvars]
+        if self.survey is None or not all(None not in shape for shape, _ in types):
+            survey.check(WHO, INSTEAD)
+        return [gg.zeros(*each) for each in types]
+
+    def _type_of(self, aval: Any) -> tuple[Any, Any]:
+        """Shape and dtype of what stands for a value."""
+        if is_key(aval.dtype):
+            aval = _JAX.eval_shape(_JAX.random.key_data, aval)
+        return tuple(map(self._length, aval.shape)), aval.dtype
 
     def _built(self, eqn: Any, xs: list[Tensor]) -> Any:
         name, params = eqn.primitive.name, eqn.params
@@ -119,13 +149,12 @@ class Building:
                 return self._ruled(eqn, params["jaxprs"].solve, self._solved(params, xs), xs)
         if any(is_key(v.aval.dtype) for v in eqn.invars):
             return self._moved(eqn, xs)
+        if name not in TABLE:
+            raise NoForm(name, LEFT_OUT.get(name, ""))
         try:
             return TABLE[name](*xs, **self._of_lengths(params))
         except NotImplementedError as error:
-            raise GraphError(
-                f"open_jax() has no form for the primitive {name} with {error}, which "
-                f"{show(position_of(eqn))} calls; gg.interop.from_jax takes all as one node"
-            ) from error
+            raise NoForm(name, f"with {error}") from error
 
     def _of_lengths(self, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters with lengths for JAX's symbolic ones."""
@@ -171,6 +200,8 @@ class Building:
         inputs = inside if given is None else given
         places = {t: i for i, t in enumerate(dict.fromkeys(inputs))}
         rule = _Rule(eqn, [places[t] for t in inputs])
+        if self.survey is not None:
+            self.survey.rule(rule.__name__, show(position_of(eqn)))
         with override_gradient(rule, inputs=list(places)) as region:
             outputs = [
                 y if y.node.region is region and y not in seen else identity(y)
@@ -244,10 +275,7 @@ class Building:
         """Keys that are put elsewhere: their numbers are, and then words by their numbers."""
         name, at = eqn.primitive.name, 0
         if not all(is_key(v.aval.dtype) for v in eqn.outvars):
-            raise GraphError(
-                f"open_jax() has no form for the primitive {name} of random keys, which "
-                f"{show(position_of(eqn))} calls; gg.interop.from_jax takes all as one node"
-            )
+            raise NoForm(name, "of random keys")
         given, words = [], []
         for x, v in zip(xs, eqn.invars, strict=True):
             shape = v.aval.shape if is_key(v.aval.dtype) else None
@@ -270,6 +298,8 @@ class Building:
     def _keyed(self, eqn: Any, name: str, params: Any, xs: list[Tensor]) -> Any:
         if name in ("random_wrap", "random_unwrap", "random_clone"):
             return xs
+        if name == "random_bits" and self.survey is not None:
+            self.survey.drawn(name, show(position_of(eqn)))
         key = eqn.invars[0].aval
         impl = params["impl"] if name == "random_seed" else _implementation(key.dtype)
         functions = {
@@ -288,7 +318,7 @@ class Building:
         for _ in range(len(shape)):
             fn = _JAX.vmap(fn)
         closed = traced(fn, [_JAX.ShapeDtypeStruct(x.shape, x.dtype) for x in xs])
-        return self._called(closed, None, xs)
+        return Building([]).run(closed.jaxpr, closed.consts, xs)
 
 
 def _implementation(dtype: Any) -> Any:
@@ -297,7 +327,7 @@ def _implementation(dtype: Any) -> Any:
     known = {str(getattr(jax_random, kind).tag): getattr(jax_random, kind) for kind in kinds}
     name = str(dtype).removeprefix("key<").removesuffix(">")
     if name not in known:
-        raise GraphError(f"open_jax() has no form for random keys of {dtype}")
+        raise NoForm(f"random keys of {dtype}")
     return known[name]
 
 

@@ -29,6 +29,7 @@ class Candidate(NamedTuple):
 class NamedCall(NamedTuple):
     """Equations that are one function: how many, and of which variable."""
 
+    theirs: str
     length: int
     variable: Any
     ours: Callable[[Any], Tensor]
@@ -88,7 +89,7 @@ def named_at(
             continue
         inside = [v for eqn in window for v in eqn.outvars][:-1]
         if not any(read_later(v, i + count) for v in inside):
-            return NamedCall(count, variable, candidate.ours)
+            return NamedCall(f"jax.nn.{name}", count, variable, candidate.ours)
     return None
 
 

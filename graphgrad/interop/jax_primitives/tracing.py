@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -15,14 +15,22 @@ from jax.extend import core
 from ...base.errors import GraphError
 from ...base.position import Position, show
 from ...ir.types import TensorType
+from ..reports import Survey
 from .table import LEFT_OUT, TABLE
 
 _JAX: Any = jax
 _CORE: Any = core
-_LIBRARIES = tuple(
-    os.path.dirname(os.path.abspath(file)) + os.sep
-    for file in (jax.__file__, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+_JAX_ITSELF, _INSTALLED, _STANDARD, _OURS = (
+    os.path.abspath(folder) + os.sep
+    for folder in (
+        os.path.dirname(jax.__file__),
+        os.path.dirname(os.path.dirname(jax.__file__)),
+        os.path.dirname(os.__file__),
+        os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+    )
 )
+WHO = "open_jax()"
+INSTEAD = "gg.interop.from_jax takes such a function as one node"
 _64_BITS = ("float64", "int64", "uint64", "complex128")
 CALLS = {
     "jit": "jaxpr",
@@ -57,31 +65,34 @@ KEYS = (
 )
 
 
+class NoForm(GraphError):
+    """There is no op for what this names."""
+
+    def __init__(self, theirs: str, why: str = "") -> None:
+        super().__init__(f"{WHO} has no form for {theirs}")
+        self.theirs, self.why = theirs, why
+
+
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> Any:
     """fn as a program of JAX for these types; GraphError for what has no form."""
     closed = _JAX.make_jaxpr(fn)(*avals)
-    check_known(closed.jaxpr)
+    survey = Survey()
+    note_unknown(closed.jaxpr, survey)
+    survey.check(WHO, INSTEAD)
     return closed
 
 
-def check_known(jaxpr: Any) -> None:
-    """GraphError that names every primitive without a form, with counts and lines."""
-    missing: Counter[str] = Counter()
-    lines: dict[str, str] = {}
-    for eqn in _equations(jaxpr):
-        name = eqn.primitive.name
-        if eqn.effects or not is_known(name):
-            missing[name] += 1
-            lines.setdefault(name, show(position_of(eqn)))
-    if missing:
-        rows = "".join(
-            f"\n  {name}: {n} times, first at {lines[name]}{_reason(name)}"
-            for name, n in sorted(missing.items())
-        )
-        raise GraphError(
-            f"open_jax() has no form for {len(missing)} of the primitives:{rows}\n"
-            "gg.interop.from_jax takes such a function as one node"
-        )
+def note_unknown(jaxpr: Any, survey: Survey) -> None:
+    """Note every equation, of the programs in it too, whose primitive has no form."""
+    for eqn, position in _equations(jaxpr):
+        if not is_opened(eqn):
+            name = eqn.primitive.name
+            survey.refused(name, show(position), LEFT_OUT.get(name, ""))
+
+
+def is_opened(eqn: Any) -> bool:
+    """Whether it has no effect, and the primitive a form."""
+    return not eqn.effects and is_known(eqn.primitive.name)
 
 
 def is_known(name: str) -> bool:
@@ -89,20 +100,16 @@ def is_known(name: str) -> bool:
     return name in TABLE or name in CALLS or name in RULES or name in _LOOPS or name in KEYS
 
 
-def _reason(name: str) -> str:
-    reason = LEFT_OUT.get(name)
-    return f" ({reason})" if reason else ""
-
-
-def _equations(jaxpr: Any) -> Iterator[Any]:
-    """The equations of a program and of all programs in it."""
+def _equations(jaxpr: Any, around: Position | None = None) -> Iterator[tuple[Any, Position | None]]:
+    """The equations of a program and of all programs in it, with their lines."""
     for eqn in jaxpr.eqns:
-        yield eqn
+        position = position_of(eqn) or around
+        yield eqn, position
         for value in eqn.params.values():
             for part in value if isinstance(value, tuple | list) else (value,):
                 inner = getattr(part, "jaxpr", part)
                 if hasattr(inner, "eqns"):
-                    yield from _equations(inner)
+                    yield from _equations(inner, position)
 
 
 def read_equations(jaxpr: Any) -> list[Any]:
@@ -129,12 +136,16 @@ def last_reads(eqns: Sequence[Any], outputs: Sequence[Any]) -> dict[Any, int]:
 
 
 def position_of(eqn: Any) -> Position | None:
-    """The line of the user, in what was traced."""
-    traceback = eqn.source_info.traceback
+    """The line in what was traced: the innermost of the user's own, else of a library."""
+    traceback, last = eqn.source_info.traceback, None
     for frame in traceback.frames if traceback is not None else ():
-        if not frame.file_name.startswith((*_LIBRARIES, "<")):
-            return frame.file_name, frame.line_num
-    return None
+        if frame.file_name.startswith(_OURS):
+            break
+        if not frame.file_name.startswith((_JAX_ITSELF, "<")):
+            last = last or (frame.file_name, frame.line_num)
+            if not frame.file_name.startswith((_INSTALLED, _STANDARD)):
+                return frame.file_name, frame.line_num
+    return last
 
 
 def is_key(dtype: Any) -> bool:
