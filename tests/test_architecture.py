@@ -24,7 +24,7 @@ ONLY_IN = {
         *(f"interop/jax_{name}.py" for name in ("calls", "export")),
         *(
             f"interop/jax_primitives/{name}.py"
-            for name in ("building", "named", "opening", "tracing")
+            for name in ("building", "named", "opening", "retrofitting", "tracing")
         ),
     },
     "flatbuffers": {"interop/jax_export.py"},

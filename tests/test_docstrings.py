@@ -43,6 +43,7 @@ COMPOSED |= {"sinc", "vector_norm", "wald"}
 
 NEEDS = {"graphgrad.inspect.write.tensorboard": "tensorboardX", "graphgrad.ops.special": "scipy"}
 NEEDS |= {"graphgrad.interop.stablehlo": "jax", "graphgrad.interop.jax_programs": "jax"}
+NEEDS |= {"graphgrad.interop.programs": "jax"}
 NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.ops.foreign.jax_function": "jax"}
 NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.ops.foreign.torch_call": "torch"}
 NEEDS |= {"graphgrad.onnx": "onnx"}

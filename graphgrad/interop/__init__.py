@@ -3,15 +3,21 @@
 from ..ops.foreign import from_jax, from_torch
 from .jax_functions import to_jax
 from .jax_programs import open_jax
+from .programs import open_report, retrofit
+from .reports import OpenedRow, OpenReport
 from .stablehlo import StableHlo, load_stablehlo
 from .torch_functions import to_torch
 
 __all__ = [
+    "OpenReport",
+    "OpenedRow",
     "StableHlo",
     "from_jax",
     "from_torch",
     "load_stablehlo",
     "open_jax",
+    "open_report",
+    "retrofit",
     "to_jax",
     "to_torch",
 ]

@@ -56,8 +56,13 @@ def open_jax(fn: Callable[..., Any], *args: Any, parameters: str = "variables") 
     [array([0. , 1.5]), array([0., 3.])]
     """
     need_jax("open_jax()")
+    check_openable(fn, parameters, "open_jax()")
+    return _opening.opened(fn, args, parameters)
+
+
+def check_openable(fn: Any, parameters: Any, who: str) -> None:
+    """TypeError for what is no function, ValueError for other parameters."""
     if not callable(fn):
-        raise TypeError(f"open_jax() takes a function of JAX arrays, got {fn!r}")
+        raise TypeError(f"{who} takes a function of JAX arrays, got {fn!r}")
     if parameters not in PARAMETERS:
         raise ValueError(f"parameters is one of {PARAMETERS}, got {parameters!r}")
-    return _opening.opened(fn, args, parameters)

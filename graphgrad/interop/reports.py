@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..base.errors import GraphError, counted
-from ..base.words import visible_lines
+from ..base.words import shortened, visible_lines
 from ..ir.node import Node
 from ..ir.types import TensorType
 
-__all__ = ["OpenReport", "OpenedRow", "Survey"]
+__all__ = ["OpenReport", "OpenedRow", "Tally"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,9 @@ class OpenedRow:
     count   how often it occurs
     where   the line of the first
     why     why it cannot be opened
+
+    >>> str(gg.interop.OpenedRow("tanh", {"Tanh": 2}, 2, "model.py:7"))
+    "OpenedRow(theirs='tanh', ours={'Tanh': 2}, count=2, where='model.py:7', why='')"
     """
 
     theirs: str
@@ -41,15 +45,20 @@ class OpenReport:
     draws    its operations that draw random numbers
     missing  what cannot be opened; where there is anything, opening is an error
     weights  the variables: their names, by which they are found there, and their types
+
+    >>> print(gg.interop.OpenReport([gg.interop.OpenedRow("tanh", {"Tanh": 2}, 2, "model.py:7")]))
+    2 operations as 2 nodes
+      count  theirs  ours  first at
+          2  tanh    Tanh  model.py:7
     """
 
     def __init__(
         self,
         rows: Sequence[OpenedRow],
-        rules: Sequence[OpenedRow],
-        draws: Sequence[OpenedRow],
-        missing: Sequence[OpenedRow],
-        weights: Mapping[str, TensorType],
+        rules: Sequence[OpenedRow] = (),
+        draws: Sequence[OpenedRow] = (),
+        missing: Sequence[OpenedRow] = (),
+        weights: Mapping[str, TensorType] = MappingProxyType({}),
     ) -> None:
         self.rows, self.rules, self.draws = tuple(rows), tuple(rules), tuple(draws)
         self.missing, self.weights = tuple(missing), dict(weights)
@@ -82,7 +91,7 @@ def _summary(report: OpenReport) -> str:
 
 def _cells(row: OpenedRow) -> tuple[str, ...]:
     ours = ", ".join(name if n == row.count else f"{name} {n}" for name, n in row.ours.items())
-    return str(row.count), row.theirs, ours or "-", row.where
+    return str(row.count), row.theirs, shortened(ours, WIDTH) or "-", row.where
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -100,7 +109,11 @@ def refusal(row: OpenedRow) -> str:
     return f"  {row.theirs}: {counted(row.count, 'time')}, first at {row.where}{why}"
 
 
-class Survey:
+WIDTH = 50
+"""Characters of a cell of the table."""
+
+
+class Tally:
     """Counts what becomes of a program, while it is built."""
 
     def __init__(self) -> None:
@@ -113,12 +126,12 @@ class Survey:
     def built(self, theirs: str, nodes: Iterable[Node], where: str, *, through: bool) -> None:
         """An operation became these nodes, those of operations within it apart.
 
-        through: it is nothing but the operations in it, and counts where it adds something.
+        through: it is nothing but the operations in it, and no row of its own.
         """
         new = [node for node in nodes if node not in self._told]
         self._told.update(new)
-        ours = Counter(node.type for node in new if node.type != "Constant")
-        if ours or not through:
+        if not through:
+            ours = Counter(node.type for node in new if node.type != "Constant")
             _count(self._rows, theirs, theirs, where, ours)
 
     def rule(self, name: str, where: str) -> None:

@@ -12,8 +12,9 @@ import jax.extend.random as jax_random
 import numpy as np
 from jax.extend import core
 
+from ...base.errors import GraphError
 from ...base.length import Length
-from ...base.position import show
+from ...base.position import Position, show
 from ...ir.graph import current, name_scope
 from ...ir.node import Tensor
 from ...ir.types import TensorType, as_dtype
@@ -23,7 +24,7 @@ from ...ops.foreign.jax_function import symbolic_shapes
 from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
-from ..reports import Survey
+from ..reports import Tally
 from .forms import gg
 from .named import named_at
 from .table import LEFT_OUT, TABLE
@@ -54,12 +55,13 @@ class Building:
     """Builds equations on tensors of these types.
 
     avals   what JAX traces with, open lengths as symbols
-    survey  what notes what became of them. Then what has no form is noted, too, and no error: zeros
+    tally  what notes what became of them. Then what has no form is noted, too, and no error: zeros
             stand for it
     """
 
-    def __init__(self, types: Sequence[TensorType], survey: Survey | None = None) -> None:
-        self.survey = survey
+    def __init__(self, types: Sequence[TensorType], tally: Tally | None = None) -> None:
+        self.tally = tally
+        self._line: Position | None = None  # of the equation that is being built
         shapes, self._symbols = symbolic_shapes(types)
         self.avals = [_JAX.ShapeDtypeStruct(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
 
@@ -91,31 +93,33 @@ class Building:
 
     def _at(self, eqn: Any, theirs: str, build: Callable[[], Any]) -> Sequence[Tensor]:
         """What is built, with the scope and the line of an equation."""
-        graph = current().graph
+        graph, around = current().graph, self._line
         start = len(graph.nodes)
-        scope, position = clean(str(eqn.source_info.name_stack)), position_of(eqn)
+        self._line = position = position_of(eqn) or around
+        scope = clean(str(eqn.source_info.name_stack))
         with name_scope(scope) if scope else nullcontext():
             try:
                 made = build()
             except NoForm as error:
-                made = self._refused(eqn, error, show(position))
+                made, theirs = self._refused(eqn, error), ""
+        self._line = around
         nodes = graph.nodes[start:]
         for node in nodes:
             if position is not None and not isinstance((node.position or ("", 0))[0], str):
                 node.position = position
-        if self.survey is not None:
-            through = theirs in CALLS or theirs in RULES
-            self.survey.built(theirs, nodes, show(position), through=through)
+        if self.tally is not None:
+            through = theirs in ("", *CALLS, *RULES)
+            self.tally.built(theirs, nodes, show(position), through=through)
         return made if isinstance(made, tuple | list) else (made,)
 
-    def _refused(self, eqn: Any, error: NoForm, where: str) -> list[Tensor]:
+    def _refused(self, eqn: Any, error: NoForm) -> list[Tensor]:
         """GraphError; or zeros, where it is noted."""
-        survey = self.survey or Survey()
-        if self.survey is None or is_opened(eqn):
-            survey.refused(error.theirs, where, error.why)
+        tally = self.tally or Tally()
+        if self.tally is None or is_opened(eqn):
+            tally.refused(error.theirs, show(self._line), error.why)
         types = [self._type_of(v.aval) for v in eqn.outvars]
-        if self.survey is None or not all(None not in shape for shape, _ in types):
-            survey.check(WHO, INSTEAD)
+        if self.tally is None or any(None in shape for shape, _ in types):
+            tally.check(WHO, INSTEAD)
         return [gg.zeros(*each) for each in types]
 
     def _type_of(self, aval: Any) -> tuple[Any, Any]:
@@ -200,8 +204,8 @@ class Building:
         inputs = inside if given is None else given
         places = {t: i for i, t in enumerate(dict.fromkeys(inputs))}
         rule = _Rule(eqn, [places[t] for t in inputs])
-        if self.survey is not None:
-            self.survey.rule(rule.__name__, show(position_of(eqn)))
+        if self.tally is not None:
+            self.tally.rule(rule.__name__, show(self._line))
         with override_gradient(rule, inputs=list(places)) as region:
             outputs = [
                 y if y.node.region is region and y not in seen else identity(y)
@@ -298,8 +302,8 @@ class Building:
     def _keyed(self, eqn: Any, name: str, params: Any, xs: list[Tensor]) -> Any:
         if name in ("random_wrap", "random_unwrap", "random_clone"):
             return xs
-        if name == "random_bits" and self.survey is not None:
-            self.survey.drawn(name, show(position_of(eqn)))
+        if name == "random_bits" and self.tally is not None:
+            self.tally.drawn(name, show(self._line))
         key = eqn.invars[0].aval
         impl = params["impl"] if name == "random_seed" else _implementation(key.dtype)
         functions = {
@@ -379,6 +383,11 @@ def _own(y: Tensor) -> Tensor:
 
 
 def _constant(value: Any) -> Tensor:
+    if isinstance(value, _JAX.core.Tracer):
+        raise GraphError(
+            f"{WHO}: the function closes over a {value.aval} that JAX traces outside of it: give "
+            "it as an argument"
+        )
     if is_key(getattr(value, "dtype", np.dtype("float32"))):
         value = _JAX.random.key_data(value)
     return as_tensor(np.asarray(value))

@@ -14,14 +14,15 @@ from ...ir.build import adopted, graph_elsewhere
 from ...ir.context import bodies_around
 from ...ir.graph import Graph, current
 from ...ir.node import Tensor
-from ...ir.types import TensorType, type_of_array
+from ...ir.op import OP_TYPES
+from ...ir.types import TensorType, tensor_type, type_of_array
 from ...ops.base import Constant, constant
 from ...ops.sources import placeholder, variable
-from ..reports import OpenReport, Survey
+from ..reports import OpenReport, Tally
 from .building import Building
 from .tracing import INSTEAD, WHO, clean, is_key, note_unknown, wide
 
-__all__ = ["opened", "reported"]
+__all__ = ["is_array", "names_of_leaves", "opened", "reported"]
 
 _JAX: Any = jax
 
@@ -31,26 +32,31 @@ class Opening(NamedTuple):
 
     closed  its program
     types   of what the program takes
-    paths   of that, with the leaves
-    names   of the arguments of the function
-    layout  the structure of what it returns
+    leaves  that
+    names   of it, by the paths
+    layout  the structure of what the function returns
     """
 
     closed: Any
     types: list[TensorType]
-    paths: list[Any]
+    leaves: list[Any]
     names: list[str]
     layout: Any
 
 
-def opened(fn: Callable[..., Any], args: Sequence[Any], parameters: str) -> Any:
-    """What `open_jax` returns."""
+def opened(
+    fn: Callable[..., Any], args: Sequence[Any], parameters: str, weak: Sequence[bool] = ()
+) -> Any:
+    """What `open_jax` returns. weak: which of the arrays have the type of a Python number."""
     elsewhere = graph_elsewhere(_JAX.tree.leaves(args))
     with elsewhere.as_default() if elsewhere is not None else nullcontext():
-        opening = _opening(fn, args)
+        opening = _opening(fn, args, weak)
+        for leaf in opening.leaves:
+            if isinstance(leaf, _JAX.ShapeDtypeStruct):
+                raise TypeError(f"{WHO} takes tensors and arrays, got {leaf!r}: give a placeholder")
         with wide(opening.types):
-            surveyed(opening, parameters)[0].check(WHO, INSTEAD)
-            made = _built(opening, [leaf for _, leaf in opening.paths], parameters)
+            tried(opening, parameters)[0].check(WHO, INSTEAD)
+            made = _built(opening, opening.leaves, parameters)
         return _JAX.tree.unflatten(opening.layout, made)
 
 
@@ -58,13 +64,13 @@ def reported(fn: Callable[..., Any], args: Sequence[Any], parameters: str) -> Op
     """What `open_report` returns."""
     opening = _opening(fn, args)
     with wide(opening.types):
-        survey, weights = surveyed(opening, parameters)
-    return survey.report(weights)
+        tally, weights = tried(opening, parameters)
+    return tally.report(weights)
 
 
-def _opening(fn: Callable[..., Any], args: Sequence[Any]) -> Opening:
+def _opening(fn: Callable[..., Any], args: Sequence[Any], weak: Sequence[bool] = ()) -> Opening:
     given, structure = _JAX.tree_util.tree_flatten_with_path((fn, tuple(args)))
-    places = [i for i, (_, leaf) in enumerate(given) if _is_traced(leaf)]
+    places = [i for i, (_, leaf) in enumerate(given) if is_array(leaf)]
     layout: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
@@ -79,33 +85,37 @@ def _opening(fn: Callable[..., Any], args: Sequence[Any]) -> Opening:
     chosen = [given[i] for i in places]
     types = [_type_of(leaf) for _, leaf in chosen]
     with wide(types):
-        closed = _JAX.make_jaxpr(flat)(*Building(types).avals)
-    return Opening(closed, types, chosen, _argument_names(fn, len(args)), layout[0])
+        avals = Building(types).avals
+        for i, is_weak in enumerate(weak):
+            avals[i] = _JAX.ShapeDtypeStruct(avals[i].shape, avals[i].dtype, weak_type=is_weak)
+        closed = _JAX.make_jaxpr(flat)(*avals)
+    names = names_of_leaves(fn, len(args), [path for path, _ in chosen])
+    return Opening(closed, types, [leaf for _, leaf in chosen], names, layout[0])
 
 
-def surveyed(opening: Opening, parameters: str) -> tuple[Survey, dict[str, TensorType]]:
+def tried(opening: Opening, parameters: str) -> tuple[Tally, dict[str, TensorType]]:
     """What becomes of a program, and its variables: it is built once in a graph of its own.
 
     So an error that a form raises leaves nothing in the user's graph.
     """
-    survey = Survey()
-    note_unknown(opening.closed.jaxpr, survey)
+    tally = Tally()
+    note_unknown(opening.closed.jaxpr, tally)
     home = current().graph
-    with Graph("survey") as graph:
+    with Graph("tally") as graph:
         graph.assumptions = [a for each in bodies_around(home) for a in each.assumptions]
-        leaves = [
-            _stand_in(leaf, t) for (_, leaf), t in zip(opening.paths, opening.types, strict=True)
-        ]
+        leaves = list(map(_stand_in, opening.leaves, opening.types))
         try:
-            _built(opening, leaves, parameters, survey)
+            _built(opening, leaves, parameters, tally)
         except Exception:
-            survey.check(WHO, INSTEAD)
+            tally.check(WHO, INSTEAD)
             raise
-        return survey, {t.node.name: t.type for t in graph.variables}
+        return tally, {t.node.name: t.type for t in graph.variables}
 
 
 def _stand_in(leaf: Any, t: TensorType) -> Any:
     """What has the type of an argument, in another graph; constants are known there, too."""
+    if isinstance(leaf, _JAX.ShapeDtypeStruct):
+        return placeholder(t.shape, t.dtype)
     if isinstance(leaf, Tensor):
         known = leaf.node.op.value if isinstance(leaf.node.op, Constant) else None
         return placeholder(t.shape, t.dtype) if known is None else constant(known)
@@ -113,19 +123,19 @@ def _stand_in(leaf: Any, t: TensorType) -> Any:
 
 
 def _built(
-    opening: Opening, leaves: Sequence[Any], parameters: str, survey: Survey | None = None
+    opening: Opening, leaves: Sequence[Any], parameters: str, tally: Tally | None = None
 ) -> list[Tensor]:
     """The outputs for these arguments, in the current graph."""
     given = iter(adopted(tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])))
     inputs = [
-        next(given) if isinstance(leaf, Tensor) else _input(path, leaf, parameters, opening.names)
-        for (path, _), leaf in zip(opening.paths, leaves, strict=True)
+        next(given) if isinstance(leaf, Tensor) else _input(name, leaf, parameters)
+        for name, leaf in zip(opening.names, leaves, strict=True)
     ]
     closed = opening.closed
-    return Building(opening.types, survey).run(closed.jaxpr, closed.consts, inputs)
+    return Building(opening.types, tally).run(closed.jaxpr, closed.consts, inputs)
 
 
-def _is_traced(leaf: Any) -> bool:
+def is_array(leaf: Any) -> bool:
     """Whether JAX traces a leaf; others, such as functions, are what they are."""
     if isinstance(leaf, Tensor):
         return True
@@ -134,32 +144,38 @@ def _is_traced(leaf: Any) -> bool:
 
 
 def _type_of(leaf: Any) -> TensorType:
-    return leaf.type if isinstance(leaf, Tensor) else type_of_array(np.asarray(leaf))
+    if isinstance(leaf, Tensor):
+        return leaf.type
+    if isinstance(leaf, _JAX.ShapeDtypeStruct):
+        return tensor_type(leaf.shape, leaf.dtype)
+    return type_of_array(np.asarray(leaf))
 
 
-def _input(path: Any, leaf: Any, parameters: str, names: Sequence[str]) -> Tensor:
-    """An array as a variable or a constant that its path names."""
+def _input(name: str, leaf: Any, parameters: str) -> Tensor:
+    """An array as a variable or a constant of this name."""
     array = np.asarray(leaf)
-    name = _name_of(path, names)
     if parameters == "constants" or array.dtype.kind not in "fcV":
         return constant(array, name=name)
     return variable(array, name=name)
 
 
-def _argument_names(fn: Callable[..., Any], count: int) -> list[str]:
+def names_of_leaves(fn: Callable[..., Any], count: int, paths: Sequence[Any]) -> list[str]:
+    """What leaves of (fn, its arguments, those by name) are called: by the keys that lead there."""
     try:
         known = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
         known = []
     named = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [named[i] if i < len(named) else f"arg{i}" for i in range(count)]
+    arguments = [named[i] if i < len(named) else f"arg{i}" for i in range(count)]
+    return [_name_of([_key(entry) for entry in path], arguments) for path in paths]
 
 
-def _name_of(path: Any, names: Sequence[str]) -> str:
-    """The keys that lead to a leaf; the argument's name where it is all of an argument."""
-    keys = [_key(entry) for entry in path]
-    inside = keys[1:] if keys[0] == "0" else keys[2:]
-    return clean("/".join(inside)) if inside else names[int(keys[1])]
+def _name_of(keys: Sequence[str], arguments: Sequence[str]) -> str:
+    """The keys within the argument; the argument's name where it is all of an argument."""
+    whole = keys[0] == "1" and len(keys) == 2
+    name = arguments[int(keys[1])] if whole else clean("/".join(keys[1 + (keys[0] == "1") :]))
+    base, _, number = name.rpartition("/")[2].rpartition("_")
+    return f"{name}_" if number.isdecimal() and base in OP_TYPES else name  # that of unnamed nodes
 
 
 def _key(entry: Any) -> str:

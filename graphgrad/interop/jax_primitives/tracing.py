@@ -15,7 +15,7 @@ from jax.extend import core
 from ...base.errors import GraphError
 from ...base.position import Position, show
 from ...ir.types import TensorType
-from ..reports import Survey
+from ..reports import Tally
 from .table import LEFT_OUT, TABLE
 
 _JAX: Any = jax
@@ -76,18 +76,18 @@ class NoForm(GraphError):
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> Any:
     """fn as a program of JAX for these types; GraphError for what has no form."""
     closed = _JAX.make_jaxpr(fn)(*avals)
-    survey = Survey()
-    note_unknown(closed.jaxpr, survey)
-    survey.check(WHO, INSTEAD)
+    tally = Tally()
+    note_unknown(closed.jaxpr, tally)
+    tally.check(WHO, INSTEAD)
     return closed
 
 
-def note_unknown(jaxpr: Any, survey: Survey) -> None:
+def note_unknown(jaxpr: Any, tally: Tally) -> None:
     """Note every equation, of the programs in it too, whose primitive has no form."""
     for eqn, position in _equations(jaxpr):
         if not is_opened(eqn):
             name = eqn.primitive.name
-            survey.refused(name, show(position), LEFT_OUT.get(name, ""))
+            tally.refused(name, show(position), LEFT_OUT.get(name, ""))
 
 
 def is_opened(eqn: Any) -> bool:

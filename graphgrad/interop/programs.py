@@ -1,0 +1,106 @@
+"""Programs of JAX and PyTorch: what opening makes of them, and the way back with rules put on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..base.lazy import lazy_module
+from ..ir.graph import Graph
+from ..ops.foreign.jax_function import need_jax
+from .jax_functions import number_of_gradients
+from .jax_programs import check_openable
+from .reports import OpenReport
+
+__all__ = ["open_report", "retrofit"]
+
+_opening: Any = lazy_module("graphgrad.interop.jax_primitives.opening")
+_retrofitting: Any = lazy_module("graphgrad.interop.jax_primitives.retrofitting")
+
+
+def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables") -> OpenReport:
+    """What `open_jax` makes of a function, without building anything in the current graph.
+
+    Parameters:
+        fn: as for `open_jax`.
+        *args: as for `open_jax`; `jax.ShapeDtypeStruct` stands for a tensor.
+        parameters: as for `open_jax`.
+
+    Returns: an OpenReport: `.rows`, what each kind of operation became; `.rules`, the rules that
+    become regions; `.draws`, what draws random numbers; `.missing`, what cannot be opened, with the
+    line of the first; `.weights`, the variables by name. `print` shows it as a table.
+
+    Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for what is
+    no function, and for modules of PyTorch.
+
+    >>> import jax
+    >>> p, x = {"w": np.ones((3, 4))}, jax.ShapeDtypeStruct((2, 3), "float64")
+    >>> report = gg.interop.open_report(lambda p, a: jax.nn.relu(a @ p["w"]), p, x)
+    >>> [(row.theirs, dict(row.ours)) for row in report.rows]
+    [('dot_general', {'MatMul': 1}), ('jax.nn.relu', {'Relu': 1})]
+    >>> report.missing, report.weights
+    ((), {'w': float64[3, 4]})
+    """
+    _refuse_torch(fn, "open_report()")
+    need_jax("open_report()")
+    check_openable(fn, parameters, "open_report()")
+    report: OpenReport = _opening.reported(fn, args, parameters)
+    return report
+
+
+def retrofit(
+    fn: Callable[..., Any],
+    mark: Callable[[Graph], object],
+    *examples: Any,
+    gradients: int = 2,
+) -> Callable[..., Any]:
+    """A function of JAX with rules put on what is inside it, as a function of JAX.
+
+    It is opened as by `open_jax`, `mark` puts rules on its graph, and what is compiled comes back:
+    the same values, and the gradients of the rules. It takes and returns the pytrees of fn, and
+    goes through `jax.jit`, `grad`, `vmap`, `scan` and all that `as_jax` says. What is an argument
+    of fn, a tree of parameters too, is one still, with a gradient of its own.
+
+    Parameters:
+        fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox.
+        mark: mark(graph) marks the graph: graph.mark(gg.select.op("Relu"), gg.rules.guided()).
+        *examples: arguments for which it is opened now. For others, and without examples, it is
+            opened when it is called, once for each signature: shapes, dtypes, the structure of the
+            arguments, and the values of what is no array.
+        gradients: how many times it may be differentiated. Once more is an error.
+
+    Returns: a function that is called as fn is.
+
+    Raises: MissingBackendError without JAX; what `open_jax` and `mark` raise, when it is opened;
+    StateError where `mark` adds variables; TypeError for what is no function, and for modules of
+    PyTorch; ValueError for less than 0 gradients.
+
+    Gradient: that of the rules, and of JAX elsewhere.
+
+    >>> import jax
+    >>> def quantised(x):
+    ...     return jax.numpy.sum(jax.numpy.round(x) ** 2)
+    >>> through = gg.interop.retrofit(quantised, lambda g: g.mark("Round", gg.rules.ste()))
+    >>> x = np.array([1.2, 2.7], "float32")
+    >>> jax.grad(quantised)(x), jax.grad(through)(x)
+    (Array([0., 0.], dtype=float32), Array([2., 6.], dtype=float32))
+    """
+    _refuse_torch(fn, "retrofit()")
+    need_jax("retrofit()")
+    if not callable(fn) or not callable(mark):
+        wrong = mark if callable(fn) else fn
+        raise TypeError(f"retrofit() takes a function of JAX and mark(graph), got {wrong!r}")
+    made = _retrofitting.Retrofitted(fn, mark, number_of_gradients(gradients))
+    if examples:
+        made.open(*examples)
+    return made  # type: ignore[no-any-return]
+
+
+def _refuse_torch(fn: Any, who: str) -> None:
+    """TypeError for a module of PyTorch."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(fn, torch.nn.Module):
+        raise TypeError(
+            f"{who} takes functions of JAX so far, got the module of PyTorch {type(fn).__name__}"
+        )
