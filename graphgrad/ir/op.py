@@ -182,6 +182,8 @@ class Op(OfKernel):
     revision    which meaning of type and attributes this is, as files say: whoever changes what is
                 computed, or renames an attribute, counts it up and writes `from_revision`
     domain      where samples are drawn
+    opened_by   of a program of another framework, which is one node here: the public function that
+                builds its operations instead
 
     The first three are groups, of the class alone; what a subclass says of a group joins what its
     bases say. A subclass that writes another kernel says again what was said of the kernel
@@ -209,6 +211,7 @@ class Op(OfKernel):
     flop_free: ClassVar[bool] = False
     revision: ClassVar[int] = 1
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
+    opened_by: ClassVar[str] = ""
 
     _made: ClassVar[Interned[Op]] = Interned(0)
     _mortal: ClassVar[WeakValueDictionary[Any, Op]] = WeakValueDictionary()

@@ -372,10 +372,12 @@ class gradient_override_map(Scope):
     def _check(self) -> None:
         """RegionError where no entry matched, or one matched nothing that it can act on."""
         if not self.matched:
+            opaque = opaque_among(self.graph.nodes if self.graph is not None else ())
             raise RegionError(
                 f"gradient_override_map at {self.where}: no node of type "
                 f"{' or '.join(map(repr, self.map))} was built in the block, so it changes "
                 "nothing.\nBuild the ops inside the block, or say allow_empty=True."
+                + (f"\n{opaque}" if opaque else "")
             )
         for op_type, acts in self.matched.items():
             if not acts and self.map[op_type] not in (None, op_type):
@@ -468,6 +470,17 @@ def _checked_map(op_type_map: Any, at: Position | None, late: bool) -> dict[str,
         if rule is not None:
             check_reference(rule, lambda: f"named by {where()}", late)
     return dict(op_type_map)
+
+
+def opaque_among(nodes: Iterable[Node]) -> str:
+    """What to say where a mark may be meant for the inside of a node that is opaque; else ''."""
+    node = next((n for n in nodes if n.op.opened_by), None)
+    if node is None:
+        return ""
+    return (
+        f"{node.name} = {node.op!r} (built at {node.where}) is one node, and nothing inside it can "
+        f"be marked: {node.op.opened_by} builds each of its operations as a node."
+    )
 
 
 def _takes_inputs(op_type: type[Op]) -> bool:

@@ -150,3 +150,22 @@ def test_a_jax_function_is_saved_by_the_name_that_it_is_registered_under(tmp_pat
     np.testing.assert_array_equal(loaded(X[0]), f(X[0]))
     with pytest.raises(gg.ExportError, match=r"JaxFunction\('wave'"):
         gg.export_numpy(f, tmp_path / "wave.py")
+
+
+def test_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
+    def rectified(x):
+        return jax.nn.relu(x)
+
+    said = r"(?s)'rectified' \(test_from_jax.py:\d+\).*is one node.*gg\.interop\.open_jax"
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,), name="x")
+        y = gg.interop.from_jax(rectified, x)
+        with pytest.raises(gg.RegionError, match=said):
+            graph.mark(gg.select.op("Relu"), gg.rules.guided())
+        with pytest.raises(gg.RegionError, match=said):
+            gg.gradients(gg.sum(y), x, overrides={gg.select.op("Relu"): gg.rules.guided()})
+        with (
+            pytest.raises(gg.RegionError, match=said),
+            gg.gradient_override_map({"Relu": gg.rules.guided()}),
+        ):
+            gg.interop.from_jax(rectified, x)

@@ -464,3 +464,10 @@ def test_lengths_by_arithmetic_are_known_and_others_are_not():
         assert [t.shape[0] for t in found] == ["2*M + N + 1", "N - 1", None, None, None]
         values = gg.evaluate([gg.zeros_like(t) for t in found], {a: np.ones(4), b: np.ones(3)})
     assert [v.shape for v in values] == [(7,), (3,), (10,), (2,), (12,)]
+
+
+def test_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
+    with gg.Graph() as graph:
+        gg.interop.from_torch(torch.relu, gg.placeholder((3,)))
+        with pytest.raises(gg.RegionError, match=r"(?s)is one node.*gg\.interop\.open_torch"):
+            graph.mark(gg.select.op("Relu"), gg.rules.guided())

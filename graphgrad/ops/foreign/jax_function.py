@@ -50,6 +50,7 @@ class JaxFunction(Op):
     args: Any
     steps: tuple[Step, ...] = ()
     derivative = Derivative(sparse=True)
+    opened_by = "gg.interop.open_jax"
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -319,8 +320,9 @@ def _shown(types: Types) -> str:
 def from_jax(fn: Callable[..., Any], *args: TensorLike | Any, name: str | None = None) -> Any:
     """Call a JAX function in a graph, as an op with the gradient that JAX has of it.
 
-    `open_jax` builds each of its operations as a node instead; take this for what cannot be opened,
-    or what is to stay one node.
+    Take `open_jax` where what is inside is to be marked, overridden, drawn, saved or exported: it
+    builds each operation as a node. Take this for what cannot be opened, such as callbacks, and for
+    what is to stay one node, which JAX compiles and runs as a whole.
 
     It runs on every backend: on "jax" and under `as_jax` it is traced with the rest, elsewhere JAX
     compiles it and reads the arrays where they are. It runs with 64-bit types on, so that float64

@@ -77,6 +77,7 @@ class TorchCall(PyFunction, interned=False):
     rule: None = None
     pure = True
     derivative = Derivative(sparse=True)
+    opened_by = "gg.interop.open_torch"
 
     @property
     def linear(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -10,11 +10,12 @@ from ...base.errors import GraphError, RegionError
 from ...base.tree import flatten
 from ...ir.graph import Graph
 from ...ir.node import Node, Region, Tensor
+from ..scopes import opaque_among
 from .combined import Both, Either, Regrouped, Rest, WithDerived
 from .hints import check_op_type, names_near, no_hint, scopes_near
 from .kinds import Between, Derived, Itself, Listed, Matching, OfType, Ruled
 from .pattern import Pattern, check_form
-from .targets import Kind, Target, covered, is_in
+from .targets import Kind, Target, covered, is_in, pool
 
 __all__ = ["Selection", "select"]
 
@@ -313,7 +314,8 @@ def targets_of(selection: Any, graph: Graph) -> list[Target]:
         if derived
         else chosen.kind._hint(graph)
     )
-    raise RegionError(f"{chosen!r} selects nothing in {graph!r}.\n{hint}".rstrip())
+    said = "\n".join(filter(None, (hint, opaque_among(pool(graph, False)))))
+    raise RegionError(f"{chosen!r} selects nothing in {graph!r}.\n{said}".rstrip())
 
 
 def _node_of(what: Any) -> Node:
