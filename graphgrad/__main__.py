@@ -94,6 +94,12 @@ COMMANDS = {
         "commands.checking:explain_arguments",
         "commands.checking:run_explain",
     ),
+    "open": Command(
+        "open a function of JAX, and report, draw, explain, check or attribute it",
+        "commands.opening:open_arguments",
+        "commands.opening:run_open",
+        "graphgrad[jax]",
+    ),
     "tf1": Command(
         "run a program that imports TensorFlow 1, by graphgrad.tf1",
         "commands.programs:tf1_arguments",

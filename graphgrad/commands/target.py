@@ -52,17 +52,19 @@ def add_target(parser: ArgumentParser, name: str = "target") -> None:
     parser.add_argument(name, metavar=name.upper(), help=HELP)
 
 
-def load(name: str) -> TargetGraph:
-    """The graph that a name leads to; TargetError where it leads to none.
+def load(name: str | TargetGraph) -> TargetGraph:
+    """The graph that a name leads to, or that is there; TargetError where it leads to none.
 
     The function runs with a new graph open, so a function that only builds tensors does.
     UserCodeError for whatever the module or the function raises. A file that was saved is loaded.
     """
+    if isinstance(name, TargetGraph):
+        return name
     saved = _saved(name)
     if saved is not None:
         return saved
-    function = _function(name)
-    with GraphScope(Graph("graph")), _users_own(name):
+    function = function_of(name)
+    with GraphScope(Graph("graph")), users_own(name):
         made = function() if callable(function) and not _is_answer(function) else function
     return _target(made, name)
 
@@ -99,7 +101,7 @@ def _of_file(file: GraphFile, name: str, wanted: str) -> TargetGraph:
 
 
 @contextmanager
-def _users_own(name: str) -> Iterator[None]:
+def users_own(name: str) -> Iterator[None]:
     """What is raised in this block is not the command's fault."""
     try:
         yield
@@ -107,7 +109,8 @@ def _users_own(name: str) -> Iterator[None]:
         raise UserCodeError(f"{name} raised {type(error).__name__}") from error
 
 
-def _function(name: str) -> Any:
+def function_of(name: str) -> Any:
+    """What module:function leads to; TargetError where it leads to nothing."""
     where, colon, attribute = name.rpartition(":")
     if not colon or not where or not attribute:
         raise TargetError(f"{name!r} is not module:function, nor file.py:function")
@@ -127,7 +130,7 @@ def _from_file(path: Path) -> Any:
         raise TargetError(f"there is no file {str(path)!r}")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
-    with _users_own(str(path)):
+    with users_own(str(path)):
         spec.loader.exec_module(module)
     return module
 
@@ -136,7 +139,7 @@ def _from_path(name: str) -> Any:
     """The module, looked for in the current folder too."""
     sys.path.insert(0, "")
     try:
-        with _users_own(name):
+        with users_own(name):
             return importlib.import_module(name)
     except UserCodeError as error:
         missing = getattr(error.__cause__, "name", None)

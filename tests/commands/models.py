@@ -83,3 +83,31 @@ def hostile():
     for node in x.graph.nodes:
         node._name = f"a\x1b]0;owned\x07\u202e{node.index}"
     return y
+
+
+def jax_network(x):
+    import jax
+
+    return jax.nn.relu(x) * 3
+
+
+def jax_program():
+    """(fn, args), with parameters."""
+    import jax
+
+    weights = {"w": np.array([[1.0, -2.0], [3.0, 4.0]], "float32")}
+
+    def network(p, x):
+        return {"y": jax.nn.relu(x @ p["w"]), "none": None}
+
+    return network, (weights, np.array([[1.0, 1.0]], "float32"))
+
+
+def jax_eigenvalues(x):
+    import jax
+
+    return jax.numpy.linalg.eig(x)[0].real
+
+
+def jax_failing(x):
+    raise KeyError("of the user")
