@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -61,6 +61,7 @@ class Building:
 
     def __init__(self, types: Sequence[TensorType], tally: Tally | None = None) -> None:
         self.tally = tally
+        self._constants: set[Tensor] = set()  # of programs: no argument is among them
         self._line: Position | None = None  # of the equation that is being built
         shapes, self._symbols = symbolic_shapes(types)
         self.avals = [_JAX.ShapeDtypeStruct(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
@@ -68,7 +69,9 @@ class Building:
     def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Tensor]:
         """The outputs of a program for these tensors."""
         env: dict[Any, Any] = {}
-        env.update(zip(jaxpr.constvars, map(_constant, consts), strict=True))
+        constants = list(map(_constant, consts))
+        self._constants.update(constants)
+        env.update(zip(jaxpr.constvars, constants, strict=True))
         env.update(zip(jaxpr.invars, inputs, strict=True))
 
         def read(atom: Any) -> Any:
@@ -203,7 +206,9 @@ class Building:
         inside = [*map(_without_gradient, inside[:n]), *inside[n:]]
         inputs = inside if given is None else given
         places = {t: i for i, t in enumerate(dict.fromkeys(inputs))}
-        rule = _Rule(eqn, [places[t] for t in inputs])
+        closed_over = self._constants.union(inside[:n])
+        fixed = {i for t, i in places.items() if t in closed_over}
+        rule = _Rule(eqn, [places[t] for t in inputs], fixed)
         if self.tally is not None:
             self.tally.rule(rule.__name__, show(self._line))
         with override_gradient(rule, inputs=list(places)) as region:
@@ -394,11 +399,15 @@ def _constant(value: Any) -> Tensor:
 
 
 class _Rule:
-    """The transposed derivative of one equation, traced and opened when it is asked for."""
+    """The transposed derivative of one equation, traced and opened when it is asked for.
 
-    def __init__(self, eqn: Any, places: Sequence[int]) -> None:
+    places  which input of the region each input of the equation is
+    fixed   the inputs of the region that it is no derivative by: what the function closes over
+    """
+
+    def __init__(self, eqn: Any, places: Sequence[int], fixed: Set[int]) -> None:
         self._eqn = eqn
-        self.places = places
+        self.places, self._fixed = places, fixed
         name = eqn.params.get("name") or getattr(eqn.params.get("call_jaxpr"), "name", "")
         debug = getattr(getattr(eqn.params.get("call_jaxpr"), "jaxpr", None), "debug_info", None)
         self.__name__ = str(name or getattr(debug, "func_name", eqn.primitive.name))
@@ -407,18 +416,12 @@ class _Rule:
         return f"<the rule of {self.__name__} in JAX>"
 
     def __call__(self, site: Any, *dys: Tensor) -> list[Any]:
-        eqn, inputs = self._eqn, [site.inputs[i] for i in self.places]
-        taken = [
-            x for x, v in zip(inputs, eqn.invars, strict=True) if not isinstance(v, _CORE.Literal)
-        ]
-        fixed = eqn.params.get("num_consts", 0) if "vjp" in eqn.primitive.name else 0
-        known = {v for v in eqn.invars[:fixed] if not isinstance(v, _CORE.Literal)}
-        moving = [v for v in eqn.invars if not isinstance(v, _CORE.Literal)]
-        by = [
-            i
-            for i, (x, v) in enumerate(zip(taken, moving, strict=True))
-            if x.type.differentiable and v not in known
-        ]
+        eqn, read = self._eqn, []
+        for v, place in zip(self._eqn.invars, self.places, strict=True):
+            if not isinstance(v, _CORE.Literal):
+                read.append((v, site.inputs[place], place not in self._fixed))
+        moving, taken = [v for v, _, _ in read], [x for _, x, _ in read]
+        by = [i for i, (_, x, moves) in enumerate(read) if moves and x.type.differentiable]
         of = [i for i, y in enumerate(eqn.outvars) if as_dtype(y.aval.dtype).kind in "fc"]
 
         def pulled(*arrays: Any) -> Any:
