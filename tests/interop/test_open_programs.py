@@ -1,5 +1,6 @@
 """Programs that others wrote, opened: values and all gradients are those of JAX in float64."""
 
+import os
 from importlib import import_module
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -24,7 +25,12 @@ def optional(name):
 
 
 nn, nnx, eqx, hk = map(optional, ("flax.linen", "flax.nnx", "equinox", "haiku"))
+keras = optional("keras") if os.environ.get("KERAS_BACKEND") == "jax" else None
 optax, diffrax, ode = map(optional, ("optax", "diffrax", "jax.experimental.ode"))
+
+
+if keras is not None:
+    keras.config.set_floatx("float64")
 
 
 class Program(NamedTuple):
@@ -242,6 +248,34 @@ def equinox_cnn():
 def equinox_attention():
     module = wide(eqx.nn.MultiheadAttention(2, 8, key=jax.random.key(0)))
     return jax.vmap(module), tuple(numbers(2, 5, 8, seed=i) for i in range(3))
+
+
+# --- keras --------------------------------------------------------------------------------------
+
+
+def of_keras(shape, *layers):
+    """A model of keras as it is on JAX: of its variables and an array."""
+    model = keras.Sequential([keras.Input(shape), *layers])
+    parameters = [v.value for v in model.trainable_variables]
+    others = [v.value for v in model.non_trainable_variables]
+    return lambda p, x: model.stateless_call(p, others, x)[0], (parameters, numbers(2, *shape))
+
+
+@program(keras)
+def keras_cnn():
+    layers = keras.layers
+    return of_keras(
+        (8, 8, 3),
+        layers.Conv2D(4, 3, activation="relu"),
+        layers.MaxPooling2D(),
+        layers.Flatten(),
+        layers.Dense(3, activation="gelu"),
+    )
+
+
+@program(keras, close=1e-6)  # keras computes a part in float32
+def keras_lstm():
+    return of_keras((7, 5), keras.layers.LSTM(6))
 
 
 # --- haiku --------------------------------------------------------------------------------------
