@@ -3,6 +3,7 @@
 import ast
 import importlib
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,8 @@ def test_graphgrad_does_today_what_its_column_says(lost):
     recorded = lost("page").outcomes()["in_graphgrad"]
     prove, here = lost("prove"), lost("in_graphgrad")
     for key, was in recorded["cells"].items():
-        if key == "saved":  # which takes a process
-            continue
+        if key == "saved" or (key == "theirs" and find_spec("jax") is None):
+            continue  # which take a process, and JAX
         cell = prove.cell(here, key)
         assert cell["outcome"] == was["outcome"] != "silent", (key, cell)
         if cell["outcome"] == "said":

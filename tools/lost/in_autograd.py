@@ -12,6 +12,7 @@ VERSIONS = {"autograd": version("autograd"), "numpy": numpy.__version__}
 TUTORIAL = "https://github.com/HIPS/autograd/blob/master/docs/tutorial.md"
 DOCUMENTED = {"captured": TUTORIAL, "shape": TUTORIAL, "dtype": TUTORIAL}
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "per_example": "there is no vmap",
     "through_vmap": "there is no vmap",
     "compiled": "there is no compiler",

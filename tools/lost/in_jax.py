@@ -19,6 +19,7 @@ DOCUMENTED = {
     "dtype": API + ".defvjp.html",
 }
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "afterwards": "rules are put on functions when they are written",
     "choose": "a function has one rule",
 }
@@ -154,6 +155,23 @@ def value():
     compares them."""
     f = with_rule(lambda x: x**2, lambda x: (1000 * x**2, x), lambda x, dy: (2 * x * dy,))
     return float(jax.value_and_grad(f)(3.0)[0])
+
+
+@own("a `custom_jvp` in `lax.scan`, differentiated twice", 1536.0)
+def jvp_in_scan():
+    """The derivative of the loop is taken as of plain code the second time. (JAX 0.12 keeps the
+    rule.)"""
+
+    @jax.custom_jvp
+    def cube(x):
+        return x**3
+
+    cube.defjvps(lambda dx, y, x: dx * 6 * x**2)
+
+    def once(x):
+        return jax.lax.scan(lambda c, _: (cube(c), None), x, length=1)[0]
+
+    return float(jax.grad(jax.grad(lambda x: once(x) ** 2))(2.0))
 
 
 @own("the forward part written out in `fwd`, and differentiated twice", 1536.0)

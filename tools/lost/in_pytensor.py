@@ -16,6 +16,7 @@ VERSIONS = {"pytensor": pytensor.__version__}
 API = "https://pytensor.readthedocs.io/en/latest/library/compile/opfromgraph.html"
 DOCUMENTED = {"dtype": API, "shape": API}
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "checkpointed": "only the runs of a scan can be recomputed",
     "choose": "an op has one rule",
 }

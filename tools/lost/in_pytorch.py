@@ -25,6 +25,7 @@ DOCUMENTED = {
     "saved": "https://github.com/pytorch/pytorch/issues/106388",
 }
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "choose": "a Function has one backward",
 }
 CANNOT_BE = {

@@ -29,6 +29,7 @@ DOCUMENTED = {
     "through_vmap": API + "vectorized_map",
 }
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "forward": "there is no forward mode",
     "choose": "a rule is fixed when a node is built",
 }

@@ -19,6 +19,7 @@ DOCUMENTED = {
     "keyword": "https://github.com/tensorflow/tensorflow/issues/77559",
 }
 NOT_OFFERED = {
+    "theirs": "programs of other frameworks are not opened",
     "afterwards": "rules are put on functions when they are written",
     "choose": "a function has one rule",
 }

@@ -43,6 +43,7 @@ ROWS = {
     "copied": Row("the program taken as data: its graph copied, or traced", FIRST),
     "saved": Row("the program saved, loaded where the rule is not defined", FIRST),
     "afterwards": Row("put on a program that exists", 3.0),
+    "theirs": Row("put on a program of another framework, which stays one", 3.0),
     "choose": Row("with and without the rule, from one forward part", [384.0, 192.0]),
     "misspelt": Row("a misspelt name", 1.0, True),
     "captured": Row("a step that also reads a tensor which is no argument of it", 32.0, True),
