@@ -703,3 +703,18 @@ def test_solvers_with_callbacks_of_their_own_are_refused_by_what_they_call():
         with pytest.raises(gg.GraphError, match=r"pure_callback: \d times"):
             gg.interop.open_jax(solved, gg.placeholder((3,), "float32"))
     assert len(graph) == 1
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("name", ["flax_cnn", "straight_through", "variational_autoencoder"])
+def test_what_comes_back_as_a_function_of_jax_is_the_program(name, single):
+    asked = PROGRAMS[name]
+    if asked.needs is None:
+        pytest.skip("the package is not installed")
+    with jax.enable_x64(not single), catch_warnings():
+        simplefilter("ignore")
+        fn, args = asked.make()
+        args = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, args)
+        back = gg.interop.retrofit(fn, lambda graph: None)
+        close = 1e-4 if single else 1e-10
+        compared(theirs(back, args, asked.second), theirs(fn, args, asked.second), close)
