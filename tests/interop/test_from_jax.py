@@ -152,7 +152,7 @@ def test_a_jax_function_is_saved_by_the_name_that_it_is_registered_under(tmp_pat
         gg.export_numpy(f, tmp_path / "wave.py")
 
 
-def test_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
+def test_S13_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
     def rectified(x):
         return jax.nn.relu(x)
 

@@ -468,12 +468,12 @@ def theirs(fn, orders=2):
         jax.jit(lambda x: jax.checkpoint(doubled)(x) + x),
     ],
 )
-def test_rules_of_jax_are_regions_at_every_order(fn):
+def test_S44_rules_of_jax_are_regions_at_every_order(fn):
     for a, b in zip(gradients_of(fn), theirs(fn), strict=True):
         np.testing.assert_allclose(a, b, 1e-12)
 
 
-def test_rules_in_loops_count_at_every_order():
+def test_S44_rules_in_loops_count_at_every_order():
     """As in the runs one after the other, where JAX keeps them; in its scan it loses them."""
 
     def step(carry, row):
@@ -484,7 +484,7 @@ def test_rules_in_loops_count_at_every_order():
         np.testing.assert_allclose(a, b, 1e-12)
 
 
-def test_a_rule_of_jax_can_be_switched_off_and_replaced():
+def test_S05_S44_a_rule_of_jax_can_be_switched_off_and_replaced():
     (off,) = gradients_of(doubled, 1, overrides="none")
     np.testing.assert_allclose(off, 2 * ROW**2 * 2 * ROW)
     with gg.Graph() as graph:
@@ -576,7 +576,7 @@ def test_random_numbers_are_those_of_jax(make):
         assert a.dtype == b.dtype
 
 
-def test_what_has_no_form_is_said_at_once():
+def test_S44_what_has_no_form_is_said_at_once():
     def fn(x):
         jax.debug.print("{}", x)
         y = x.at[0].apply(jnp.sin)
@@ -611,7 +611,7 @@ NO_FORM = ("debug_print: 1 time", "eig: 2 times", "random_gamma: 1 time", "scatt
         (lambda x, y: x + y, [{"Exp_3": A}], "unsupported operand|argument"),
     ],
 )
-def test_an_error_leaves_nothing_in_the_graph(fn, args, said):
+def test_S44_an_error_leaves_nothing_in_the_graph(fn, args, said):
     with gg.Graph() as graph:
         x = gg.placeholder((4, 4), name="x")
         with gg.override_gradient("Identity"):

@@ -150,14 +150,14 @@ def compared(found, wanted):
 
 
 @each([(name, name) for name in PROGRAMS])
-def test_the_rule_is_in_copies_pickles_and_files(name):
+def test_S27_S44_the_rule_is_in_copies_and_pickles(name):
     (graph, wanted), (_, shape) = world(name), PROGRAMS[name]
     compared(values_of(copy.deepcopy(graph), shape), wanted)
     compared(values_of(pickle.loads(pickle.dumps(graph)), shape), wanted)
 
 
 @each([(name, name) for name in PROGRAMS])
-def test_the_rule_is_in_a_batch(name):
+def test_S27_S44_the_rule_is_in_a_batch(name):
     (_, wanted), (fn, shape) = world(name), PROGRAMS[name]
     array = array_of(shape)
     with gg.Graph():
@@ -170,7 +170,7 @@ def test_the_rule_is_in_a_batch(name):
 
 @pytest.mark.ci
 @each([(name, name) for name in PROGRAMS])
-def test_the_rule_is_in_what_is_exported_as_numpy(name, tmp_path):
+def test_S27_S44_the_rule_is_in_what_is_exported_as_numpy(name, tmp_path):
     (graph, wanted), (_, shape) = world(name), PROGRAMS[name]
     with graph.copy() as there:
         x, y = at(there)
@@ -181,7 +181,7 @@ def test_the_rule_is_in_what_is_exported_as_numpy(name, tmp_path):
 
 @pytest.mark.ci
 @each([(name, name) for name in PROGRAMS])
-def test_the_rule_is_in_what_is_exported_to_onnx(name, tmp_path):
+def test_S27_S44_the_rule_is_in_what_is_exported_to_onnx(name, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     (graph, wanted), (_, shape) = world(name), PROGRAMS[name]
     with graph.copy() as there:
@@ -214,7 +214,7 @@ print(len(sys.argv) - 1)
 """
 
 
-def test_a_file_needs_no_jax(tmp_path):
+def test_S32_S44_a_file_needs_no_jax(tmp_path):
     paths = []
     for i, (name, (_, shape)) in enumerate(PROGRAMS.items()):
         graph, wanted = world(name)
@@ -230,7 +230,7 @@ def test_a_file_needs_no_jax(tmp_path):
     assert (done.stdout.strip(), done.stderr) == (str(len(PROGRAMS)), "")
 
 
-def test_open_lengths_and_marks_go_along(tmp_path):
+def test_S27_S44_open_lengths_and_marks_go_along(tmp_path):
     with gg.Graph() as graph:
         x = gg.placeholder(("N", 3), name="x")
         gg.identity(gg.interop.open_jax(lambda x: doubled(jax.nn.relu(x)) + x, x), name="y")
@@ -243,7 +243,7 @@ def test_open_lengths_and_marks_go_along(tmp_path):
     compared(first, found)
 
 
-def test_a_rule_that_has_no_form_is_said_when_the_graph_is_saved(tmp_path):
+def test_S32_S44_a_rule_that_has_no_form_is_said_when_the_graph_is_saved(tmp_path):
     @jax.custom_vjp
     def printing(x):
         return x * 2

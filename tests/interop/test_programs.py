@@ -106,7 +106,7 @@ def guided_by_hand(params, x, scale):
 
 
 @pytest.mark.parametrize("scale", [1.0, -0.5])
-def test_values_are_those_of_the_function_and_gradients_of_the_rules(scale):
+def test_S04_S44_values_are_those_of_the_function_and_gradients_of_the_rules(scale):
     fn = gg.interop.retrofit(network, guided)
     tree_close(fn(PARAMETERS, X, scale=scale), network(PARAMETERS, X, scale=scale))
 
@@ -134,7 +134,7 @@ def test_it_is_opened_once_for_each_signature():
     tree_close(fn(PARAMETERS, X, train=True), network(PARAMETERS, X, train=True))
 
 
-def test_second_orders_go_through_the_rule():
+def test_S23_S44_second_orders_go_through_the_rule():
     def fn(x):
         return jnp.sum(jnp.round(x) ** 3)
 

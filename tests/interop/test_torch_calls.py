@@ -466,7 +466,7 @@ def test_lengths_by_arithmetic_are_known_and_others_are_not():
     assert [v.shape for v in values] == [(7,), (3,), (10,), (2,), (12,)]
 
 
-def test_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
+def test_S13_what_is_meant_for_its_inside_is_an_error_that_says_how_to_open_it():
     with gg.Graph() as graph:
         gg.interop.from_torch(torch.relu, gg.placeholder((3,)))
         with pytest.raises(gg.RegionError, match=r"(?s)is one node.*gg\.interop\.open_torch"):
