@@ -16,7 +16,7 @@ FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON, SHELL = ("python", "pycon"), ("bash", "console")
 
 NEEDS = {"bfloat16.md": ["ml_dtypes"], "jax.md": ["jax", "flatbuffers"], "scale.md": ["jax"]}
-NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"]}
+NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"], "howto/open.md": ["jax"]}
 """The packages without which a page cannot run."""
 
 ELSEWHERE = {"tf1.md": "tests/tf1/test_document.py"}
