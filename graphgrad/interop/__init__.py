@@ -7,6 +7,7 @@ from .programs import open_report, retrofit
 from .reports import OpenedRow, OpenReport
 from .stablehlo import StableHlo, load_stablehlo
 from .torch_functions import to_torch
+from .torch_programs import open_torch
 
 __all__ = [
     "OpenReport",
@@ -17,6 +18,7 @@ __all__ = [
     "load_stablehlo",
     "open_jax",
     "open_report",
+    "open_torch",
     "retrofit",
     "to_jax",
     "to_torch",

@@ -24,8 +24,8 @@ from ...ops.foreign.jax_function import symbolic_shapes
 from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
+from ..opened import clean, gg, placed
 from ..reports import Tally
-from .forms import gg
 from .named import named_at
 from .table import LEFT_OUT, TABLE
 from .tracing import (
@@ -35,7 +35,6 @@ from .tracing import (
     RULES,
     WHO,
     NoForm,
-    clean,
     is_key,
     is_opened,
     last_reads,
@@ -99,21 +98,21 @@ class Building:
         graph, around = current().graph, self._line
         start = len(graph.nodes)
         self._line = position = position_of(eqn) or around
-        scope = clean(str(eqn.source_info.name_stack))
-        with name_scope(scope) if scope else nullcontext():
+
+        def attempted() -> Any:
+            nonlocal theirs
             try:
-                made = build()
+                return build()
             except NoForm as error:
-                made, theirs = self._refused(eqn, error), ""
+                theirs = ""
+                return self._refused(eqn, error)
+
+        made = placed(clean(str(eqn.source_info.name_stack)), position, attempted)
         self._line = around
-        nodes = graph.nodes[start:]
-        for node in nodes:
-            if position is not None and not isinstance((node.position or ("", 0))[0], str):
-                node.position = position
         if self.tally is not None:
             through = theirs in ("", *CALLS, *RULES)
-            self.tally.built(theirs, nodes, show(position), through=through)
-        return made if isinstance(made, tuple | list) else (made,)
+            self.tally.built(theirs, graph.nodes[start:], show(position), through=through)
+        return made
 
     def _refused(self, eqn: Any, error: NoForm) -> list[Tensor]:
         """GraphError; or zeros, where it is noted."""

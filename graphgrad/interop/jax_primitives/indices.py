@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .forms import Form, gg
+from ..opened import Form, gg
 
 __all__ = ["FORMS", "padded"]
 

@@ -10,7 +10,7 @@ import jax
 from jax.extend import core
 
 from ...ir.node import Tensor
-from .forms import gg
+from ..opened import gg
 
 __all__ = ["NamedCall", "named_at"]
 

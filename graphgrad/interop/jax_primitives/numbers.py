@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.node import Tensor
-from .forms import Form, gg, of, plain
+from ..opened import Form, gg, of, plain
 
 __all__ = ["FORMS"]
 

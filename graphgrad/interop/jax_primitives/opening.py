@@ -18,9 +18,10 @@ from ...ir.op import OP_TYPES
 from ...ir.types import TensorType, tensor_type, type_of_array
 from ...ops.base import Constant, constant
 from ...ops.sources import placeholder, variable
+from ..opened import clean
 from ..reports import OpenReport, Tally
 from .building import Building
-from .tracing import INSTEAD, WHO, clean, is_key, note_unknown, wide
+from .tracing import INSTEAD, WHO, is_key, note_unknown, wide
 
 __all__ = ["is_array", "names_of_leaves", "opened", "reported"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.node import Tensor
-from .forms import Form, gg
+from ..opened import Form, gg
 
 __all__ = ["FORMS"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..opened import Form
 from . import indices, numbers, products, random, shapes
-from .forms import Form
 
 __all__ = ["LEFT_OUT", "TABLE"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -151,12 +150,6 @@ def position_of(eqn: Any) -> Position | None:
 def is_key(dtype: Any) -> bool:
     """Whether it is that of random keys."""
     return bool(_JAX.dtypes.issubdtype(dtype, _JAX.dtypes.prng_key))
-
-
-def clean(name: str) -> str:
-    """A name of ours: letters, digits, _, . and - in parts."""
-    parts = [re.sub(r"[^\w.\-]+", "_", part).strip("_") for part in name.split("/")]
-    return "/".join(part if part[:1].isalnum() else f"_{part}" for part in parts if part)
 
 
 def wide(types: Sequence[TensorType]) -> AbstractContextManager[Any]:

@@ -29,7 +29,7 @@ from ..random.keys import key_of
 from ..sources import variable
 from .torch_arrays import array_of, check_tensor, need_torch, tensor_of, torch, type_of
 
-__all__ = ["from_torch"]
+__all__ = ["from_torch", "module_variables"]
 
 torch_trace: Any = lazy_module("graphgrad.interop.torch_trace")
 
@@ -444,7 +444,7 @@ def _parameters(fn: Any, asked: Any, name: str | None) -> dict[str, Tensor]:
         return _given(own, asked)
     if asked == "constants":
         return {at: constant(np.array(array_of(p))) for at, p in own.items()}
-    return _variables(fn, own, name or type(fn).__name__)
+    return module_variables(fn, own, name or type(fn).__name__)
 
 
 def _given(own: Mapping[str, Any], asked: Mapping[str, TensorLike]) -> dict[str, Tensor]:
@@ -467,14 +467,17 @@ _named: WeakKeyDictionary[Any, WeakKeyDictionary[Graph, dict[str, str]]] = WeakK
 """module -> graph -> parameter -> the name of its variable."""
 
 
-def _variables(module: Any, own: Mapping[str, Any], scope: str) -> dict[str, Tensor]:
-    """The variables of a module in the graph, made when it is first called there."""
+def module_variables(module: Any, own: Mapping[str, Any], scope: str) -> dict[str, Tensor]:
+    """The variables of a module in the graph, made when it is first called there.
+
+    own: its parameters and buffers by name; those that require no gradient are not trainable.
+    """
     *_, root = bodies_around(current().graph)
     known = _named.setdefault(module, WeakKeyDictionary()).setdefault(root, {})
     with GraphScope(root):
         for at, parameter in own.items():
             if at not in known:
                 array, trained = np.array(array_of(parameter)), parameter.requires_grad
-                made = variable(array, name=f"{scope}/{at}", trainable=trained)
-                known[at] = made.name
+                name = f"{scope}/{at}" if scope else at
+                known[at] = variable(array, name=name, trainable=trained).name
         return {at: root.tensor(known[at]) for at in own}

@@ -1,0 +1,1 @@
+"""How a program of PyTorch becomes nodes of a graph."""

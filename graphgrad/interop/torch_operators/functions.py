@@ -1,0 +1,268 @@
+"""Functions of torch.autograd with rules of their own, kept as one step while torch exports.
+
+torch.export looks into them, and their rules would be lost. `Function.apply` is replaced meanwhile,
+in the function itself, for `relu = MyRelu.apply` keeps that function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ...base.errors import GradientError
+
+__all__ = ["STEP", "Applied", "Context", "applied", "kept"]
+
+torch: Any = import_module("torch")
+_pytree: Any = import_module("torch.utils._pytree")
+_FUNCTION: Any = torch.autograd.Function
+_ONCE = inspect.getsourcefile(torch.autograd.function.once_differentiable)
+
+
+WRITES = "writes into its inputs, which a graph cannot follow: have it return a new tensor"
+
+
+class Context:
+    """What a function of torch.autograd finds as `ctx`."""
+
+    def __init__(self, needs: Sequence[bool]) -> None:
+        self.needs_input_grad = tuple(needs)
+        self.saved: tuple[Any, ...] = ()
+        self.materialized = True
+        self.without_gradient: tuple[Any, ...] = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved."""
+        return self.saved
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for backward."""
+        self.saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Of use for forward-mode derivatives alone."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that are none come as zeros."""
+        self.materialized = value
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Outputs without a gradient."""
+        self.without_gradient = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Refused: nodes do not write."""
+        raise GradientError(f"ctx.mark_dirty: it {WRITES}")
+
+
+class Applied:
+    """One application of a function of torch.autograd.
+
+    cls        the function
+    places     of its arguments the tensors, by their places among all tensors that it is given
+    structure  of what it returns; tensors are counted
+    """
+
+    def __init__(self, cls: Any, leaves: Sequence[Any], spec: Any) -> None:
+        self.cls = cls
+        self._leaves, self._spec = leaves, spec
+        args, _ = _pytree.tree_unflatten(leaves, spec)
+        self.places = [x.at if isinstance(x, _Place) else None for x in args]
+        self.structure: Any = None
+
+    @classmethod
+    def of(cls, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Applied, list[Any]]:
+        """An application, and the tensors that it is of."""
+        leaves, spec = _pytree.tree_flatten((tuple(args), kwargs))
+        counted, tensors = _counted(leaves)
+        return cls(function, counted, spec), tensors
+
+    @property
+    def name(self) -> str:
+        """That of its class."""
+        return str(self.cls.__name__)
+
+    @property
+    def key(self) -> Any:
+        """Equal for applications that do the same to tensors of equal types."""
+        given = tuple(self._leaves)
+        try:
+            hash(given)
+        except TypeError:
+            return id(self)
+        return self.cls, self._spec, given, tuple(map(type, given))
+
+    def forward_of(self, *tensors: Any) -> list[Any]:
+        """The tensors that it returns, of these."""
+        return self.forward(tensors)
+
+    @property
+    def once(self) -> bool:
+        """Whether it was said to have no second derivative."""
+        code = getattr(self._rule, "__code__", None)
+        return code is not None and code.co_filename == _ONCE and "fn" in code.co_freevars
+
+    @property
+    def _rule(self) -> Any:
+        vjp = getattr(self.cls, "vjp", None)
+        return self.cls.backward if vjp in (None, _FUNCTION.vjp) else vjp
+
+    def forward(self, tensors: Sequence[Any], ctx: Context | None = None) -> list[Any]:
+        """The tensors that it returns."""
+        ctx = ctx or Context(self._needs(tensors))
+        values = [tensors[x.at] if isinstance(x, _Place) else x for x in self._leaves]
+        args, kwargs = _pytree.tree_unflatten(values, self._spec)
+        if self.cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
+            made = self.cls.forward(*args, **kwargs)
+            self.cls.setup_context(ctx, args, made)
+        else:
+            made = self.cls.forward(ctx, *args, **kwargs)
+        leaves, spec = _pytree.tree_flatten(made)
+        counted, found = _counted(leaves)
+        self.structure = counted, spec
+        return found
+
+    def backward(self, xs: Sequence[Any], ys: Sequence[Any], dys: Sequence[Any]) -> list[Any]:
+        """The gradients of its arguments that are tensors, by their places; None without one.
+
+        What it saved of its inputs and outputs is read as they are, with their gradients; what else
+        it saved is a number, as it is in torch.
+        """
+        ctx = Context(self._needs(xs))
+        hidden = [x.detach() for x in xs]
+        made = self.forward(hidden, ctx)
+        known = {id(t): x for t, x in zip(hidden, xs, strict=True)}
+        known |= {id(t): y for t, y in zip(made, ys, strict=True) if id(t) not in known}
+
+        def seen(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            return known[id(value)] if id(value) in known else value.detach()
+
+        ctx.saved = tuple(map(seen, ctx.saved))
+        for name, value in vars(ctx).items():
+            setattr(ctx, name, _pytree.tree_map(seen, value) if name != "saved" else value)
+        flat = [
+            torch.zeros_like(y) if dy is None and ctx.materialized else dy
+            for y, dy in zip(ys, dys, strict=True)
+        ]
+        leaves, spec = self.structure
+        given = [flat[x.at] if isinstance(x, _Place) else None for x in leaves]
+        grads = _pytree.tree_unflatten(given, spec)
+        found = self._rule(ctx, *(grads if isinstance(grads, tuple | list) else (grads,)))
+        found = tuple(found) if isinstance(found, tuple | list) else (found,)
+        if any(dx is not None for dx in found[len(self.places) :]) or len(found) < len(self.places):
+            raise GradientError(
+                f"it has {len(self.places)} arguments, and its backward returned {len(found)} "
+                "gradients"
+            )
+        dxs: list[Any] = [None] * len(xs)
+        for place, dx in zip(self.places, found, strict=False):
+            if place is not None:
+                dxs[place] = dx
+        return dxs
+
+    def _needs(self, tensors: Sequence[Any]) -> list[bool]:
+        return [p is not None and tensors[p].dtype.is_floating_point for p in self.places]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a tensor is among others."""
+
+    at: int
+
+
+def _counted(leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Leaves with places for tensors, and the tensors."""
+    tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+    count = iter(range(len(tensors)))
+    return [_Place(next(count)) if isinstance(x, torch.Tensor) else x for x in leaves], tensors
+
+
+_applied: WeakValueDictionary[int, Applied] = WeakValueDictionary()
+"""Applications by number; who opens a program holds its own."""
+_local = threading.local()
+_swapping = threading.RLock()
+
+
+def applied(number: int) -> Applied:
+    """The application of this number."""
+    return _applied[number]
+
+
+def _as_one_step(number: int, tensors: Any) -> list[Any]:
+    """What torch knows of a step: the types of what it gives."""
+    made = _applied[number]
+    before = [t._version for t in tensors]
+    with torch.no_grad():
+        ys = made.forward(tensors)
+    if [t._version for t in tensors] != before:
+        raise GradientError(f"{made.name}.forward {WRITES}")
+    return [torch.empty_like(y) for y in ys]
+
+
+_library: Any = torch.library.Library("graphgrad_opened", "DEF")
+_library.define(
+    "function(int number, Tensor[] tensors) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+)
+torch.library.register_fake("graphgrad_opened::function", _as_one_step, lib=_library)
+STEP: Any = torch.ops.graphgrad_opened.function.default
+"""A function of torch.autograd, in a program that is opened."""
+
+
+class _Door:
+    """The code that `Function.apply` has meanwhile."""
+
+    def apply(cls, *args: Any, _enter: Any = None, **kwargs: Any) -> Any:
+        """Through the door; __class__ is what the code it stands for reads too."""
+        return _enter(__class__, cls, args, kwargs)  # type: ignore[name-defined]
+
+
+@contextmanager
+def kept(steps: list[Applied]) -> Iterator[None]:
+    """A block in which functions of torch.autograd are kept as steps, which are noted."""
+    with _swapping:
+        apply = _FUNCTION.apply.__func__
+        original = FunctionType(
+            apply.__code__, apply.__globals__, "apply", apply.__defaults__, apply.__closure__
+        )
+        before = apply.__code__, apply.__kwdefaults__
+        apply.__kwdefaults__ = {"_enter": _entering(original)}
+        apply.__code__ = _Door.apply.__code__
+        outer, _local.steps = getattr(_local, "steps", None), steps
+        try:
+            yield
+        finally:
+            _local.steps = outer
+            apply.__code__, apply.__kwdefaults__ = before
+
+
+def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(_owner: Any, cls: Any, args: Any, kwargs: Any) -> Any:
+        steps = getattr(_local, "steps", None)
+        if steps is None or cls.__module__.startswith("torch."):
+            if steps is not None and cls.__name__ == "CheckpointFunction":
+                return args[0](*args[2:], **kwargs)  # the derivative is that of the function
+            return original(cls, *args, **kwargs)
+        if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        made, tensors = Applied.of(cls, args, kwargs)
+        _applied[id(made)] = made
+        steps.append(made)
+        ys = STEP(id(made), tensors)
+        leaves, spec = made.structure
+        values = [ys[x.at] if isinstance(x, _Place) else x for x in leaves]
+        return _pytree.tree_unflatten(values, spec)
+
+    return enter
