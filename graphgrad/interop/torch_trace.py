@@ -35,7 +35,7 @@ class Watch(_dispatch.TorchDispatchMode):  # type: ignore[misc]
     random   whether random numbers are drawn
     written  the places of inputs that are written into
     foreign  shapes of written tensors that are neither inputs nor made meanwhile
-    captured shapes of tensors that require a gradient and are neither
+    captured tensors that require a gradient and are neither
     """
 
     def __init__(self, inputs: Sequence[Any]) -> None:
@@ -52,7 +52,7 @@ class Watch(_dispatch.TorchDispatchMode):  # type: ignore[misc]
         outside = [t for t in _tensors((args, kwargs)) if self._is_foreign(t)]
         self.random = self.random or torch.Tag.nondeterministic_seeded in func.tags
         if func is not torch.ops.aten.detach.default:
-            self.captured += [tuple(t.shape) for t in outside if t.requires_grad]
+            self.captured += [t for t in outside if t.requires_grad]
         for t in _written(func, args, kwargs):
             if _memory(t) in self._places:
                 self.written.add(self._places[_memory(t)])
@@ -94,7 +94,7 @@ class Seen(NamedTuple):
     random   whether it draws random numbers
     written  the places of inputs into which it writes
     foreign  shapes of what it writes into besides
-    captured shapes of what it reads besides that requires a gradient
+    captured what it reads besides that requires a gradient
     """
 
     made: Any

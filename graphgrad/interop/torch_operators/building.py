@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.errors import GradientError, GraphError
 from ...base.length import Length
-from ...base.position import Position, show
+from ...base.position import show
 from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.types import TensorType, compatible
@@ -23,7 +23,7 @@ from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
 from ..opened import clean, gg, placed
-from .functions import STEP, Applied, applied
+from .functions import STEP, WRITES, Applied, applied
 from .table import form_of, name_of
 from .tracing import (
     HIGHER,
@@ -75,7 +75,7 @@ class Building:
     def _built(self, node: Any, args: Any, kwargs: Any) -> Any:
         target, name = node.target, name_of(node.target)
         if target is STEP:
-            return self._stepped(applied(args[0]), list(args[1]), position_of(node))
+            return self._stepped(applied(args[0]), list(args[1]))
         match name:
             case "cond":
                 return self._cond(*args)
@@ -141,13 +141,13 @@ class Building:
 
     # --- rules ---
 
-    def _stepped(self, step: Applied, xs: list[Tensor], position: Position | None) -> list[Tensor]:
+    def _stepped(self, step: Applied, xs: list[Tensor]) -> list[Tensor]:
         """A region whose rule is the backward of a function of torch.autograd."""
         types = [x.type for x in xs]
-        program = self._traced(step, "forward", step.forward_of, types, position)
+        program = self._traced(step, "forward", step.forward_of, types)
         inside = Building(program, self._known)
         places = {t: i for i, t in enumerate(dict.fromkeys(xs))}
-        rule = _Rule(self, step, [places[t] for t in xs], position)
+        rule = _Rule(self, step, [places[t] for t in xs])
         if not any(map(_has_gradient, inside.outputs())):
             return inside.run(inputs_of(program, {}, xs))  # nothing that a rule could be of
         with override_gradient(rule, inputs=list(places)) as region:
@@ -172,7 +172,6 @@ class Building:
         part: str,
         fn: Callable[..., Any],
         types: Sequence[TensorType],
-        position: Position | None,
         more: Any = (),
     ) -> Program:
         """A part of a function of torch.autograd as a program, traced once for equal ones."""
@@ -181,10 +180,14 @@ class Building:
             try:
                 program = exported(Call(fn), types)
                 check_known(program, True)
+                if any(
+                    s.kind.name == "USER_INPUT_MUTATION" for s in program.signature.output_specs
+                ):
+                    raise GradientError(f"it {WRITES}")
             except Exception as error:
                 raise GradientError(
                     f"open_torch() cannot keep the rule of {step.name}, applied at "
-                    f"{show(position)}: its {part} cannot be opened.\n"
+                    f"{step.where}: its {part} cannot be opened.\n"
                     f"{type(error).__name__}: {error}"
                 ) from error
             self._known[key] = program, step
@@ -195,13 +198,10 @@ class Building:
 class _Rule:
     """The backward of a function of torch.autograd, traced and opened."""
 
-    def __init__(
-        self, building: Building, step: Applied, places: Sequence[int], position: Position | None
-    ) -> None:
+    def __init__(self, building: Building, step: Applied, places: Sequence[int]) -> None:
         self._building = building
         self._step = step
         self._places = places
-        self._position = position
         self.__name__ = step.name
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class _Rule:
 
         types = [*xs, *ys, *[y for y, flag in zip(ys, given, strict=True) if flag]]
         known = self._building
-        return known._traced(self._step, "backward", call, types, self._position, tuple(given))
+        return known._traced(self._step, "backward", call, types, tuple(given))
 
     def __call__(self, site: Any, *dys: Tensor) -> list[Any]:
         xs, ys = [site.inputs[i] for i in self._places], list(site.outputs)
@@ -257,6 +257,8 @@ def inputs_of(program: Program, named: Mapping[str, Tensor], tensors: Sequence[A
     for spec in program.signature.input_specs:
         if spec.kind.name == "USER_INPUT":
             made.append(next(rest))
+        elif spec.kind.name == "TOKEN":  # of checks, of which nothing is read
+            made.append(None)
         elif spec.target in named:
             made.append(named[spec.target])
         else:

@@ -7,6 +7,8 @@ in the function itself, for `relu = MyRelu.apply` keeps that function.
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +19,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ...base.errors import GradientError
+from ...base.position import is_library, show
 
-__all__ = ["STEP", "Applied", "Context", "applied", "kept"]
+__all__ = ["STEP", "WRITES", "Applied", "Context", "applied", "is_users", "kept"]
 
 torch: Any = import_module("torch")
 _pytree: Any = import_module("torch.utils._pytree")
 _FUNCTION: Any = torch.autograd.Function
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _ONCE = inspect.getsourcefile(torch.autograd.function.once_differentiable)
 
 
@@ -67,6 +71,7 @@ class Applied:
     """One application of a function of torch.autograd.
 
     cls        the function
+    where      the line of the user that applies it
     places     of its arguments the tensors, by their places among all tensors that it is given
     structure  of what it returns; tensors are counted
     """
@@ -77,6 +82,7 @@ class Applied:
         args, _ = _pytree.tree_unflatten(leaves, spec)
         self.places = [x.at if isinstance(x, _Place) else None for x in args]
         self.structure: Any = None
+        self.where = _where()
 
     @classmethod
     def of(cls, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Applied, list[Any]]:
@@ -174,6 +180,19 @@ class Applied:
         return [p is not None and tensors[p].dtype.is_floating_point for p in self.places]
 
 
+def _where() -> str:
+    """The innermost line outside of torch and graphgrad."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "<unknown>" if frame is None else show((frame.f_code.co_filename, frame.f_lineno))
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is neither of torch nor of graphgrad."""
+    return not file.startswith((_TORCH, "<", "torch/")) and not is_library(file)
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where a tensor is among others."""
@@ -201,13 +220,33 @@ def applied(number: int) -> Applied:
 
 def _as_one_step(number: int, tensors: Any) -> list[Any]:
     """What torch knows of a step: the types of what it gives."""
-    made = _applied[number]
-    before = [t._version for t in tensors]
     with torch.no_grad():
-        ys = made.forward(tensors)
-    if [t._version for t in tensors] != before:
-        raise GradientError(f"{made.name}.forward {WRITES}")
-    return [torch.empty_like(y) for y in ys]
+        return [torch.empty_like(y) for y in _applied[number].forward(tensors)]
+
+
+class _Step(_FUNCTION):  # type: ignore[misc]
+    """A step that is differentiated within the program: by its backward, which is traced."""
+
+    @staticmethod
+    def forward(ctx: Any, number: int, *tensors: Any) -> tuple[Any, ...]:
+        """The step, which is written down as one."""
+        with torch._C._AutoDispatchBelowAutograd():
+            ys = tuple(STEP(number, list(tensors)))
+        ctx.number, ctx.count = number, len(tensors)
+        ctx.save_for_backward(*tensors, *ys)
+        ctx.mark_non_differentiable(*[y for y in ys if not y.is_floating_point()])
+        ctx.set_materialize_grads(False)
+        return ys
+
+    @staticmethod
+    def backward(ctx: Any, *dys: Any) -> tuple[Any, ...]:
+        """The backward of the function."""
+        saved, n = ctx.saved_tensors, ctx.count
+        return None, *_applied[ctx.number].backward(saved[:n], saved[n:], dys)
+
+
+def _differentiable(number: int, tensors: Any) -> list[Any]:
+    return list(_Step.apply(number, *tensors))
 
 
 _library: Any = torch.library.Library("graphgrad_opened", "DEF")
@@ -215,6 +254,7 @@ _library.define(
     "function(int number, Tensor[] tensors) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
 )
 torch.library.register_fake("graphgrad_opened::function", _as_one_step, lib=_library)
+_library.impl("function", _differentiable, "Autograd")
 STEP: Any = torch.ops.graphgrad_opened.function.default
 """A function of torch.autograd, in a program that is opened."""
 
@@ -249,7 +289,7 @@ def kept(steps: list[Applied]) -> Iterator[None]:
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     def enter(_owner: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         steps = getattr(_local, "steps", None)
-        if steps is None or cls.__module__.startswith("torch."):
+        if steps is None or cls is _Step or cls.__module__.startswith("torch."):
             if steps is not None and cls.__name__ == "CheckpointFunction":
                 return args[0](*args[2:], **kwargs)  # the derivative is that of the function
             return original(cls, *args, **kwargs)
@@ -260,7 +300,11 @@ def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
         made, tensors = Applied.of(cls, args, kwargs)
         _applied[id(made)] = made
         steps.append(made)
-        ys = STEP(id(made), tensors)
+        try:
+            ys = STEP(id(made), tensors)
+        except GradientError as error:
+            error.add_note(f"in {made.name}.forward, applied at {made.where}")
+            raise
         leaves, spec = made.structure
         values = [ys[x.at] if isinstance(x, _Place) else x for x in leaves]
         return _pytree.tree_unflatten(values, spec)

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import GradientError, GraphError, ShapeError
+from ...base.errors import GraphError, ShapeError
 from ...ir.graph import Graph
 from ...ir.node import Tensor
 from ...ir.types import TensorType, compatible
 from ...ops.base import as_tensor, constant
 from ...ops.foreign.torch_arrays import array_of, check_tensor, dtype_of, type_of
-from ...ops.foreign.torch_call import module_variables
+from ...ops.foreign.torch_call import module_variables, refuse
 from ...ops.sources import placeholder
+from ..torch_trace import watched
 from .building import Building, inputs_of
 from .tracing import Call, Program, check_hooks, check_known, exported, reopened
 
@@ -45,6 +46,8 @@ def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
             return fn(*_pytree.tree_unflatten(values, structure))
 
         program, root = _traced(Call(call, owner), types, fn), "module."
+        if parameters != "constants":
+            _check_captured(program, call, types, owner, fn)
     own = _own(program)
     _check(program, own, parameters, updates, fn)
     check_known(program, updates)
@@ -95,10 +98,14 @@ def _traced(call: Any, types: Sequence[TensorType], fn: Any) -> Program:
     except Exception as error:
         said = ", ".join(map(repr, types))
         error.add_note(
-            f"while open_torch() exported {getattr(fn, '__name__', type(fn).__name__)} for tensors "
+            f"while open_torch() exported {_name_of(fn)} for tensors "
             f"of the types {said}, as torch.export does; gg.interop.from_torch takes it as one node"
         )
         raise
+
+
+def _name_of(fn: Any) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def _own(program: Program) -> dict[str, Any]:
@@ -118,7 +125,7 @@ def _check(
 ) -> None:
     """Raise for what would be lost."""
     written = ", ".join(_short(at, "module.") for at in program.written)
-    name = getattr(fn, "__name__", type(fn).__name__)
+    name = _name_of(fn)
     if written and not updates:
         raise GraphError(
             f"{name} writes {written}, as batch normalisation in training mode does with its "
@@ -127,18 +134,19 @@ def _check(
         )
     if written and parameters == "constants":
         raise GraphError(f'{name} writes {written}: with parameters="constants" none is a variable')
-    captured = [
-        tuple(t.shape)
-        for at, t in program.exported.constants.items()
-        if at not in own and isinstance(t, torch.Tensor) and t.requires_grad
-    ]
-    if captured and parameters != "constants":
-        raise GradientError(
-            f"{name} reads tensors that require a gradient and are not among its inputs, of the "
-            f"shapes {', '.join(map(str, dict.fromkeys(captured)))}: their gradient would be lost. "
-            "Give open_torch the module itself, or these tensors as inputs; or .detach() them, or "
-            'say parameters="constants".'
-        )
+
+
+def _check_captured(
+    program: Program, call: Any, types: Sequence[TensorType], owner: Any, fn: Any
+) -> None:
+    """GradientError for tensors that are read besides and whose gradient would be lost."""
+    lifted = [s.target for s in program.signature.input_specs if s.kind.name == "CONSTANT_TENSOR"]
+    if not any(program.exported.constants[at].is_floating_point() for at in lifted):
+        return
+    known = {id(p) for p in owner.parameters()} if owner is not None else set()
+    with torch.enable_grad():
+        captured = [t for t in watched(call, types).captured if id(t) not in known]
+    refuse(_name_of(fn), (), captured)
 
 
 def _check_types(program: Program, types: Sequence[TensorType]) -> None:

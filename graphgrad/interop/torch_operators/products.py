@@ -84,6 +84,23 @@ def _norm(
     return gg.linalg.vector_norm(x, axis=axes, keepdims=keepdim, ord=ord)
 
 
+def _trilinear(
+    a: Tensor, b: Tensor, c: Tensor, on_a: Any, on_b: Any, on_c: Any, dims: Any, *_: Any, **__: Any
+) -> Any:
+    """The sum of a product of three, with new axes in each."""
+    pairs = ((a, on_a), (b, on_b), (c, on_c))
+    a, b, c = (gg.expand_dims(t, tuple(new)) if new else t for t, new in pairs)
+    return gg.sum(a * b * c, axis=tuple(dims)) if dims else a * b * c
+
+
+def _pinv(
+    x: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, **_: Any
+) -> Any:
+    if isinstance(atol, Tensor) or atol:
+        raise NotImplementedError("atol")
+    return gg.linalg.pinv(x, hermitian=hermitian, rtol=rtol)
+
+
 def _zeros(x: Tensor) -> Any:
     return gg.zeros(x.shape[:-2], "int32")
 
@@ -220,6 +237,10 @@ FORMS: dict[str, Form] = {
     "linalg_vector_norm": _norm,
     "norm.ScalarOpt_dim": _norm,
     "norm.Scalar": _norm,
+    "dist": lambda x, y, p=2, *, out, **_: _norm(x - y, p, out=out),
+    "linalg_pinv.atol_rtol_tensor": _pinv,
+    "linalg_pinv.atol_rtol_float": _pinv,
+    "_trilinear": _trilinear,
     "linalg_cross": lambda x, y, *, dim=-1, **_: gg.linalg.cross(x, y, axis=dim),
     "linalg_cholesky_ex": _cholesky,
     "linalg_inv_ex": _inv,

@@ -134,7 +134,8 @@ def _pad(x: Tensor, pad: Sequence[Any], value: Any = 0, **_: Any) -> Any:
         widths[-1 - i] = (pad[2 * i], pad[2 * i + 1])
     grown = [tuple(0 if _negative(n) else n for n in pair) for pair in widths]
     if any(pair != (0, 0) for pair in grown):
-        x = gg.pad(x, grown, constant_values=gg.constant(value or 0, x.dtype))
+        value = bool(value) if x.dtype.kind == "b" else value or 0
+        x = gg.pad(x, grown, constant_values=value)
     key = [
         slice(-lo if _negative(lo) else None, hi if _negative(hi) else None) for lo, hi in widths
     ]

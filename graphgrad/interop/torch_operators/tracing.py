@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import re
 import threading
 import warnings
@@ -15,12 +14,12 @@ from typing import Any
 
 from ...base.errors import GradientError
 from ...base.length import Length
-from ...base.position import Position, is_library
+from ...base.position import Position
 from ...ir.types import TensorType
 from ...ops.foreign.torch_arrays import torch_dtype
 from ..opened import refuse
 from ..torch_trace import STARTS, lengths_for
-from .functions import STEP, Applied, kept
+from .functions import STEP, Applied, is_users, kept
 from .table import LEFT_OUT, form_of, name_of
 
 __all__ = [
@@ -39,7 +38,7 @@ __all__ = [
 
 torch: Any = import_module("torch")
 _export: Any = import_module("torch.export")
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_tracer: Any = import_module("torch.fx.proxy").TracerBase
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 HIGHER = ("cond", "while_loop", "scan", "map_impl")
 """Steps of torch that call programs of their own."""
@@ -120,7 +119,15 @@ def reopened(program: Any) -> Program:
 def _quietly() -> Iterator[list[Applied]]:
     """A block in which torch traces: nothing is lost without a word, and torch says no word."""
     steps: list[Applied] = []
-    with _tracing, kept(steps), _without_hooks(), torch.enable_grad(), warnings.catch_warnings():
+    with (
+        _tracing,
+        kept(steps),
+        _without_hooks(),
+        _with_lines(),
+        _as_once_differentiated(),
+        torch.enable_grad(),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         yield steps
 
@@ -160,6 +167,25 @@ def _kept_whole() -> Any:
 
 
 @contextmanager
+def _with_lines() -> Iterator[None]:
+    """A block in which torch notes the lines of functions too, not of `forward` alone."""
+    name = "_filter_traceback_frames"
+    before = vars(_tracer).get(name)
+    if before is None:  # of another version of torch, which notes what it notes
+        yield
+        return
+    setattr(_tracer, name, lambda _tracer, frames: _users(frames))
+    try:
+        yield
+    finally:
+        setattr(_tracer, name, before)
+
+
+def _users(frames: Any) -> Any:
+    return type(frames).from_list([frame for frame in frames if is_users(frame.filename)])
+
+
+@contextmanager
 def _without_hooks() -> Iterator[None]:
     """A block in which hooks on tensors are refused: what they do to gradients would be lost."""
     names = ("register_hook", "register_post_accumulate_grad_hook")
@@ -185,6 +211,23 @@ def _without_hooks() -> Iterator[None]:
     finally:
         for name, method in before.items():
             setattr(torch.Tensor, name, method)
+
+
+@contextmanager
+def _as_once_differentiated() -> Iterator[None]:
+    """A block in which gradients that torch computes without create_graph have none themselves."""
+    grad = torch.autograd.grad
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = grad(*args, **kwargs)
+        again = kwargs.get("create_graph", args[4] if len(args) > 4 else False)
+        return made if again else tuple(dx if dx is None else dx.detach() for dx in made)
+
+    torch.autograd.grad = call
+    try:
+        yield
+    finally:
+        torch.autograd.grad = grad
 
 
 def check_hooks(module: Any) -> None:
@@ -333,7 +376,7 @@ def position_of(node: Any) -> Position | None:
     """The line of the user, in what was traced."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     for file, line in reversed(frames):
-        if not file.startswith((_TORCH, "<", "torch/")) and not is_library(file):
+        if is_users(file):
             return file, int(line)
     return None
 

@@ -298,10 +298,11 @@ def refuse(label: str, foreign: Sequence[Any], captured: Sequence[Any]) -> None:
             "return the new values."
         )
     if captured:
+        shapes = dict.fromkeys(tuple(t.shape) for t in captured)
         raise GradientError(
             f"{label} reads tensors that require a gradient and are not among its inputs, of the "
-            f"shapes {', '.join(map(str, dict.fromkeys(captured)))}: their gradient would be lost. "
-            "Give from_torch the module itself, or these tensors as inputs; or .detach() them, or "
+            f"shapes {', '.join(map(str, shapes))}: their gradient would be lost. "
+            "Give the module itself, or these tensors as inputs; or .detach() them, or "
             'say parameters="constants".'
         )
 
