@@ -7,7 +7,7 @@ import graphgrad as gg
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning:torch"
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
 )
 nn, F = torch.nn, torch.nn.functional
 leaves = torch.utils._pytree.tree_leaves
@@ -493,3 +493,764 @@ class default_dtype:
 
     def __exit__(self, *_):
         torch.set_default_dtype(self.before)
+
+
+# --- dtypes and edges --------------------------------------------------------------------------
+
+EDGES = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0])
+INTEGERS = np.array([0, 1, -1, 2, -2, 7, -7, 100, -128])
+
+
+def at_edges(x, y):
+    z = [x + y, x * y, x / y, torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y), x.round()]
+    z += [
+        x == y,
+        x != y,
+        x < y,
+        x <= y,
+        x > y,
+        x >= y,
+        torch.remainder(x, y),
+        torch.fmod(x, y),
+        x**y,
+    ]
+    z += [
+        x.clamp(-1, 1),
+        x.clamp(min=0.5),
+        x.clamp(max=0.5),
+        x.relu(),
+        x.sign(),
+        x.sgn(),
+        x.isnan(),
+    ]
+    z += [
+        x.max(),
+        x.argmax(),
+        x.sort()[0],
+        x.sort(descending=True, stable=True)[1],
+        x.cummax(0),
+        x.cummin(0),
+    ]
+    z += [
+        x.isinf(),
+        x.isfinite(),
+        torch.atan2(x, y),
+        x.nan_to_num(0.5),
+        x.median(),
+        x.sum(),
+        x.nansum(),
+    ]
+    z += [
+        torch.where(x > 0, x, y),
+        x.topk(3)[0],
+        x.signbit(),
+        torch.copysign(x, y),
+        x.bool(),
+        x.trunc(),
+    ]
+    z += [
+        torch.floor_divide(x, y),
+        x.frac(),
+        F.softplus(x),
+        F.hardtanh(x),
+        F.hardsigmoid(x),
+        x.sigmoid(),
+    ]
+    return [*z, torch.div(x, y, rounding_mode="trunc"), x.logical_not(), torch.hypot(x, y), x.exp()]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_edges_are_those_of_torch(dtype):
+    n = len(EDGES)
+    x, y = (a.reshape(-1).astype(dtype) for a in np.meshgrid(EDGES, EDGES))
+    (ours,), (theirs,) = (f(at_edges, [x, y], 0) for f in (opened, in_torch))
+    assert len(x) == n * n
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, 1e-5, err_msg=str(i))
+
+
+def of_integers(x, y):
+    z = [
+        x + y,
+        x - y,
+        x * 2,
+        x * 0.5,
+        x / y,
+        x // y,
+        x % y,
+        torch.fmod(x, y),
+        -x,
+        x.abs(),
+        x.sign(),
+    ]
+    z += [torch.div(x, y, rounding_mode="trunc"), x & y, x | y, x ^ y, ~x, x << 1, x >> 1, x.sum()]
+    z += [
+        x == y,
+        x < 2.5,
+        x.float().mean(),
+        x.prod(),
+        x.cumsum(0),
+        x.amax(),
+        x.argmin(),
+        x.sort()[0],
+    ]
+    z += [x.clamp(2, 5), x.max(y), torch.where(x > y, x, 2), x.double() + 1, x.sqrt(), x.sin() + 1]
+    z += [
+        x + torch.tensor(2.5),
+        torch.tensor(3) * x,
+        x.to(torch.int16),
+        x.bool() & (y > 1),
+        x.any(),
+    ]
+    z += [
+        (x + 0.0).to(torch.int64),
+        torch.arange(3, dtype=x.dtype),
+        torch.full((2,), 3),
+        x.square(),
+    ]
+    return [
+        *z,
+        torch.ones(2, dtype=torch.float16) * 2,
+        x.new_zeros(3),
+        torch.zeros_like(x),
+        x.flip(0),
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_integers_are_those_of_torch(dtype):
+    x = INTEGERS.astype(dtype)
+    y = np.where(x[::-1] == 0, 3, x[::-1]).astype(dtype)
+    (ours,), (theirs,) = (f(of_integers, [x, y], 0) for f in (opened, in_torch))
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert a.dtype == b.dtype, i
+        np.testing.assert_allclose(a, b, 1e-6, err_msg=str(i))
+
+
+def at_ties(x):
+    y = [
+        x.max(),
+        x.amax(0),
+        x.max(0)[0],
+        x.min(),
+        torch.maximum(x, x.flip(0)),
+        x.clamp(0, 1),
+        x.abs(),
+    ]
+    y += [x.relu(), F.max_pool1d(x[None, None], 2, 1), x.cummax(0)[0], x.median(), x.sort()[0] * x]
+    return [
+        *y,
+        x.norm(),
+        x.prod(),
+        x**0,
+        F.hardtanh(x),
+        F.leaky_relu(x),
+        x.sign() * x,
+    ]
+
+
+def test_gradients_at_ties_are_those_of_torch():
+    for array in (np.array([0.0, 1.0, 1.0, -1.0, 1.0]), np.zeros(5)):
+        compare(opened(at_ties, [array], 1), in_torch(at_ties, [array], 1))
+
+
+def test_nothing_along_an_axis():
+    def fn(x):
+        y = [x.sum(0), x.cumsum(1), torch.cat([x, x]), x.reshape(3, 0), x @ x.T, x.prod(), x.any()]
+        return [*y, F.linear(x, torch.ones(2, 3)), x.flatten(), x.T.sum(0, keepdim=True), x.relu()]
+
+    arrays = [np.zeros((0, 3))]
+    with default_dtype(torch.float64):
+        compare(opened(fn, arrays, 1), in_torch(fn, arrays, 1))
+
+
+# --- every operator ----------------------------------------------------------------------------
+
+
+def operators():
+    for name in dir(torch.ops.aten):
+        packet = getattr(torch.ops.aten, name)
+        for overload in packet.overloads() if hasattr(packet, "overloads") else ():
+            yield getattr(packet, overload)
+
+
+def test_every_core_operator_has_a_form_or_a_reason():
+    table = pytest.importorskip("graphgrad.interop.torch_operators.table")
+    tracing = pytest.importorskip("graphgrad.interop.torch_operators.tracing")
+    core = {op for op in operators() if torch.Tag.core in op.tags}
+    assert len(core) > 150
+    assert {table.name_of(op) for op in core if not tracing.is_known(op)} <= table.LEFT_OUT.keys()
+    assert not table.TABLE.keys() & table.LEFT_OUT.keys()
+    assert all(hasattr(torch.ops.aten, name.split(".")[0]) for name in table.TABLE)
+
+
+# --- modules -----------------------------------------------------------------------------------
+
+
+class Perceptron(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Dropout(), nn.Linear(6, 3))
+
+    def forward(self, x):
+        return self.layers(x).log_softmax(-1)
+
+
+class Convolutional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(4, 6, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(6)
+        self.down = nn.Conv2d(6, 6, 3, stride=2, groups=3)
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.norm(self.conv1(x)), inplace=True), 2, 1)
+        return self.head(F.adaptive_avg_pool2d(self.down(x), 1).flatten(1))
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.mid = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 8, 3, padding=1)
+        self.up, self.out = nn.ConvTranspose2d(8, 4, 2, 2), nn.Conv2d(8, 1, 1)
+
+    def forward(self, x):
+        high = F.silu(self.down(x[..., :4]))
+        low = F.group_norm(F.silu(self.mid(F.avg_pool2d(high, 2))), 2)
+        return self.out(torch.cat([high, self.up(low)], 1)) + F.interpolate(
+            low[:, :1], scale_factor=2
+        )
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.cell = kind(4, 5, num_layers=2, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        return self.cell(x.permute(0, 2, 1))[0]
+
+
+class Graphs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.message, self.update = nn.Linear(8, 4), nn.GRUCell(4, 4)
+        self.register_buffer("edges", torch.tensor([[0, 1, 2, 0], [1, 2, 0, 2]]))
+
+    def forward(self, x):
+        source, target = self.edges
+        sent = torch.relu(self.message(torch.cat([x[source], x[target]], 1)))
+        gathered = torch.zeros_like(x).index_add(0, target, sent)
+        counts = torch.zeros(3).index_add_(0, target, torch.ones(4)).clamp(min=1)
+        return self.update(gathered / counts[:, None], x)
+
+
+class Vision(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(4, 8, 2, 2)
+        self.token = nn.Parameter(torch.randn(1, 1, 8))
+        self.block = nn.TransformerEncoderLayer(
+            8, 2, 16, 0.0, F.gelu, batch_first=True, norm_first=True
+        )
+
+    def forward(self, x):
+        rows = self.patches(x).flatten(2).mT
+        rows = torch.cat([self.token.expand(x.shape[0], -1, -1), rows], 1)
+        return self.block(rows)[:, 0]
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.outer.weight = self.inner.weight
+
+    def forward(self, x):
+        return self.outer(torch.tanh(self.inner(x)))
+
+
+MODULES = {
+    "perceptron": (Perceptron, A),
+    "convolutional": (Convolutional, IMAGE),
+    "u-net": (UNet, IMAGE),
+    "lstm": (lambda: Recurrent(nn.LSTM), ROW),
+    "gru": (lambda: Recurrent(nn.GRU), ROW),
+    "rnn": (lambda: Recurrent(nn.RNN), ROW),
+    "graphs": (Graphs, A),
+    "vision": (Vision, IMAGE[..., :4]),
+    "tied": (Tied, A),
+    "encoder": (
+        lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True),
+        ROW.transpose(0, 2, 1),
+    ),
+    "decoder": (lambda: Decoder(), A[None]),
+}
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerDecoderLayer(4, 2, 8, batch_first=True)
+
+    def forward(self, x):
+        return self.layer(
+            x, x * 2, nn.Transformer.generate_square_subsequent_mask(3), tgt_is_causal=True
+        )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_and_the_gradients_of_their_parameters(name):
+    make, array = MODULES[name]
+    torch.manual_seed(0)
+    with default_dtype(torch.float64):
+        module = make().eval()
+        x = torch.tensor(array, requires_grad=True)
+        y = module(x)
+        named = dict(module.named_parameters())
+        theirs = torch.autograd.grad(torch.sin(y).sum(), [x, *named.values()])
+        with gg.Graph() as graph:
+            a = gg.placeholder(array.shape)
+            b = open_torch(module, a)
+            own = [graph.tensor(f"{at}:0") for at in named]
+            made = [b, gg.gradients(gg.sum(gg.sin(b)), [a, *own])]
+        assert [v.node.name for v in graph.variables if v.node.op.trainable] == list(named)
+        ours = gg.compile(a, made, backend="numpy")(array)
+    compare([[ours[0]], ours[1]], [[y.detach().numpy()], [t.numpy() for t in theirs]])
+
+
+# --- training and writes -----------------------------------------------------------------------
+
+
+def test_what_a_module_writes_comes_back():
+    torch.manual_seed(0)
+    module = Convolutional().double().train()
+    x = torch.tensor(IMAGE, requires_grad=True)
+    with gg.Graph() as graph:
+        a = gg.placeholder(IMAGE.shape)
+        with pytest.raises(gg.GraphError, match=r"(?s)writes norm.*eval\(\).*updates=True"):
+            open_torch(module, a)
+        with pytest.raises(gg.GraphError, match="none is a variable"):
+            open_torch(module, a, updates=True, parameters="constants")
+        assert len(graph.nodes) == 1
+        b, updates = open_torch(module, a, updates=True)
+        step = gg.compile(a, [b, gg.gradients(gg.sum(gg.sin(b)), a)], updates=updates)
+    for _ in range(2):
+        ours = step(IMAGE)
+        y = module(x)
+        theirs = [y, torch.autograd.grad(torch.sin(y).sum(), x)[0]]
+        compare([ours], [[t.detach().numpy() for t in theirs]])
+    for name, value in module.named_buffers():
+        np.testing.assert_allclose(graph.state[name], value.numpy(), 1e-12)
+    assert graph.state["norm.num_batches_tracked"] == 2
+
+
+def test_dropout_draws_the_numbers_of_the_graph():
+    module = nn.Sequential(nn.Dropout(0.25), nn.Dropout2d(0.5), nn.AlphaDropout(0.1)).train()
+    before = torch.random.get_rng_state()
+    with gg.Graph(seed=1):
+        x = gg.constant(np.ones((2, 50, 20)))
+        y = open_torch(nn.Sequential(nn.Dropout(0.25)).train(), x)
+        dx = gg.gradients(gg.sum(y), x)
+        drawn = [torch.rand(3, 4), torch.bernoulli(torch.full((3,), 0.5))]
+        more = open_torch(
+            lambda x: [torch.rand_like(x), torch.randn(3), torch.randint(2, 5, (9,)), module(x)], x
+        )
+        values, slopes, rest = gg.compile([], [y, dx, more])()
+    assert torch.equal(torch.random.get_rng_state(), before) or drawn
+    np.testing.assert_array_equal(values, slopes)
+    assert set(np.unique(values)) == {0.0, 1 / 0.75}
+    assert 0.6 < (values > 0).mean() < 0.9
+    assert (rest[0] >= 0).all()
+    assert (rest[0] < 1).all()
+    assert set(rest[2]) <= {2, 3, 4}
+
+
+# --- rules -------------------------------------------------------------------------------------
+
+
+class Quantised(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, steps):
+        ctx.save_for_backward(x)
+        ctx.steps = steps
+        return torch.round(x * steps) / steps
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return dy * (x.abs() < 1) * x * ctx.steps, None
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(x, slope=3.0):
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+        ctx.slope = inputs[1]
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, y = ctx.saved_tensors
+        return dy * (1 + y) / (1 + (ctx.slope * x).abs()) ** 2, None
+
+
+class Several(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        z = torch.exp(x)
+        ctx.save_for_backward(x, y, z, z * 2)
+        return z, (z * y).sum(0), x > 0
+
+    @staticmethod
+    def backward(ctx, dz, dsum, _):
+        x, _y, z, twice = ctx.saved_tensors
+        dx = dz * z * 3 if dz is not None else 0 * x
+        if dsum is not None:
+            dx = dx + dsum * twice
+        return dx, dsum * x if dsum is not None and ctx.needs_input_grad[1] else None
+
+
+class Nested(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return Quantised.apply(x, 4.0)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return Quantised.apply(dy, 2.0) * 3
+
+
+kept = Spike.apply
+"""As programs keep it: the function that is replaced while torch exports is in it."""
+
+
+def recomputed(x):
+    (dx,) = torch.autograd.grad((Quantised.apply(x, 4.0) ** 2).sum(), x, create_graph=True)
+    return dx * x
+
+
+RULES = {
+    "straight through": lambda x: Quantised.apply(x**2, 4.0) * x,
+    "surrogate": lambda x: kept(x) * x + kept(x, 2.0),
+    "several": lambda x: Several.apply(x, torch.cos(x))[:2],
+    "the first of several": lambda x: Several.apply(x, x)[0],
+    "one in another": lambda x: Nested.apply(x * x),
+    "no gradient": lambda x: x * Quantised.apply(x.detach(), 3.0),
+    "checkpointed": lambda x: torch.utils.checkpoint.checkpoint(
+        lambda a: Quantised.apply(a, 2.0), torch.sin(x), use_reentrant=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_of_torch_count_at_every_order(name):
+    with default_dtype(torch.float64):
+        compare(opened(RULES[name], [A], 2), in_torch(RULES[name], [A], 2))
+
+
+def test_a_gradient_inside_of_a_program_is_that_of_the_rule():
+    def fn(x):
+        return recomputed(x.detach().requires_grad_())
+
+    with default_dtype(torch.float64):
+        compare(opened(fn, [A], 0), in_torch(fn, [A], 0))
+
+
+def test_a_rule_of_torch_can_be_switched_off_and_replaced():
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        y = open_torch(lambda x: Spike.apply(x) + Quantised.apply(x, 2.0) + x, x)
+        assert [region.name for region in graph.regions] == ["Spike", "Quantised"]
+        off = gg.gradients(gg.sum(y), x, overrides="none")
+        rules = {graph.regions[1]: lambda site, dy: 10 * dy, graph.regions[0]: gg.rules.stop()}
+        other = gg.gradients(gg.sum(y), x, overrides=rules)
+        found = gg.compile(x, [off, other])(A)
+    np.testing.assert_array_equal(found[0], np.ones((3, 4)))
+    np.testing.assert_array_equal(found[1], np.full((3, 4), 11.0))
+
+
+class Spiking(nn.Module):
+    """Leaky neurons over time."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 5)
+        self.register_buffer("decay", torch.tensor(0.9))
+
+    def forward(self, x):
+        volt, spikes = 0, []
+        for row in x.unbind(-1):
+            volt = self.decay * volt + self.inner(row)
+            spike = kept(volt - 1)
+            volt = volt - spike.detach()
+            spikes.append(spike)
+        return torch.stack(spikes).mean(0)
+
+
+def test_a_spiking_network():
+    torch.manual_seed(0)
+    module = Spiking().double()
+    compare(opened(module, [ROW], 1), in_torch(module, [ROW], 1))
+
+
+class Missing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+class Deciding(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy if dy.sum() > 0 else -dy
+
+
+class Dirty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+
+class Writing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.mul_(2)
+        return x + 1
+
+
+class Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy):
+        return 5 * dy * ctx.saved_tensors[0]
+
+
+def test_rules_that_cannot_be_kept_are_errors_that_name_them():
+    rules = {"Missing": Missing, "Deciding": Deciding, "Writing": Writing, "Dirty": Dirty}
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        for name, rule in rules.items():
+            with pytest.raises(gg.GradientError) as caught:
+                open_torch(lambda x, rule=rule: rule.apply(x * 1), x)
+            said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+            assert name in said
+            assert "test_open_torch.py:" in said
+        assert len(graph.nodes) == 1
+        assert not graph.regions
+
+
+def test_a_rule_that_is_differentiable_once_is_so():
+    compare(opened(Once.apply, [A], 1), in_torch(Once.apply, [A], 1))
+    with gg.Graph():
+        x = gg.placeholder((3, 4))
+        dx = gg.gradients(gg.sum(open_torch(Once.apply, x)), x)
+        with pytest.raises(gg.GradientError):
+            gg.gradients(gg.sum(dx), x)
+
+
+def hooked(x):
+    y = x * 2
+    y.register_hook(lambda dy: dy * 3)
+    return y
+
+
+def test_hooks_that_would_be_lost_are_errors_that_name_them():
+    of_module, of_parameter = nn.Sequential(nn.Linear(4, 2)), nn.Linear(4, 2)
+    of_module[0].register_full_backward_hook(lambda *_: None)
+    of_parameter.weight.register_hook(lambda dy: dy)
+    seen = nn.Linear(4, 2)
+    seen.register_forward_hook(lambda module, args, y: y * 2)
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4), "float32")
+        for fn, said in (
+            (hooked, "hooked.*register_hook"),
+            (of_module, "hooks on 0"),
+            (of_parameter, "parameter weight"),
+        ):
+            with pytest.raises(gg.GradientError, match=said):
+                open_torch(fn, x)
+        assert len(graph.nodes) == 1
+    (ours,), (theirs,) = (f(seen, [A.astype("float32")], 0) for f in (opened, in_torch))
+    np.testing.assert_allclose(ours[0], theirs[0], 1e-5)
+
+
+# --- names, lengths, refusals ------------------------------------------------------------------
+
+
+def test_operators_are_those_of_the_vocabulary():
+    def fn(x):
+        y = [F.relu(x), F.gelu(x), F.silu(x), x.softmax(0), x.log_softmax(0), x.sigmoid(), F.elu(x)]
+        y += [F.leaky_relu(x), F.hardswish(x), F.layer_norm(x, (4,)), F.softplus(x), x.logsumexp(0)]
+        return [*y, F.mish(x), F.selu(x), F.relu6(x), F.logsigmoid(x), F.hardtanh(x)]
+
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        for name in ("relu", "gelu", "silu", "softmax", "log_softmax", "sigmoid", "elu", "mish"):
+            getattr(gg.nn, name)(x)
+        kinds = {node.type for node in graph.nodes}
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        open_torch(fn, x)
+        assert kinds <= {node.type for node in graph.nodes}
+        y = open_torch(lambda x: F.relu(x) * x, x)
+        graph.mark(gg.select.op("Relu"), gg.rules.guided())
+        assert gg.gradients(gg.sum(y), x) is not None
+
+
+def test_names_scopes_lines_and_parameters():
+    module = Convolutional().eval()
+    module.conv1.weight.requires_grad_(False)
+    with gg.Graph() as graph:
+        x = gg.placeholder(IMAGE.shape, "float32", name="x")
+        y = open_torch(module, x)
+        names = [v.node.name for v in graph.variables]
+        assert set(names) == set(module.state_dict())
+        assert not graph.node("conv1.weight").op.trainable
+        assert not graph.node("norm.running_mean").op.trainable
+        assert graph.node("head.weight").op.trainable
+        conv = next(node for node in graph.nodes if node.type == "Conv2D")
+        assert conv.name.startswith("conv1/")
+        assert conv.where.startswith("test_open_torch.py:")
+        count = len(graph.variables)
+        open_torch(module, gg.nn.relu(x))
+        open_torch(module.forward, x)
+        assert len(graph.variables) == count
+        assert y.shape == (2, 2)
+    with gg.Graph() as graph:
+        open_torch(module, gg.placeholder(IMAGE.shape, "float32"), parameters="constants")
+        assert not graph.variables
+
+
+def test_shared_weights_are_one_variable():
+    with gg.Graph() as graph:
+        open_torch(Tied(), gg.placeholder((3, 4), "float32"))
+        assert [v.node.name for v in graph.variables] == [
+            "inner.weight",
+            "inner.bias",
+            "outer.bias",
+        ]
+
+
+def test_arguments_and_results_keep_their_structure():
+    def fn(pair, scale, *, shift=None):
+        return {"sum": pair[0] + pair[1] * scale, "rest": (None, 3, [pair[0] > 0])}
+
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        made = open_torch(fn, (x, np.ones(3)), 2)
+        assert made["rest"][:2] == (None, 3)
+        found = gg.evaluate([made["sum"], made["rest"][2][0]], {x: [-1.0, 0.0, 1.0]})
+    np.testing.assert_array_equal(found[0], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(found[1], [False, False, True])
+
+
+def test_exported_programs_are_opened_too():
+    module = Perceptron().double().eval()
+    program = torch.export.export(module, (torch.tensor(A),))
+    blocked = torch.export.export(Blocked().double(), (torch.tensor(A),))
+    compare(opened(program, [A], 0), in_torch(module, [A], 0))
+    for _ in range(2):
+        compare(opened(blocked, [A], 1), in_torch(Blocked(), [A], 1))
+    with gg.Graph():
+        with pytest.raises(gg.ShapeError, match="exported for"):
+            open_torch(program, gg.placeholder((3, 5)))
+        with pytest.raises(gg.ShapeError, match="exported for"):
+            open_torch(program, gg.placeholder(("N", 4)))
+        with pytest.raises(gg.ShapeError, match="takes 1 tensors"):
+            open_torch(program)
+
+
+class Blocked(nn.Module):
+    def forward(self, x):
+        with torch.no_grad():
+            y = torch.tanh(x)
+        return x * y
+
+
+def test_open_lengths_stay_open():
+    def fn(x, y):
+        n = x.shape[0]
+        z = torch.cat([x - x.mean(0), y * n])[: n + 1] @ torch.ones(3, 2)
+        z = z + torch.arange(n + 1)[:, None] / n + torch.zeros(y.shape[0] - n, 2)
+        return z.reshape(-1, 1, 2).expand(-1, 4, 2), z.flatten().view(2 * n + 2), x.sum() / n
+
+    with default_dtype(torch.float64):
+        with gg.Graph():
+            N = gg.Length("N")
+            x, y = gg.placeholder((N, 3)), gg.placeholder((2 * N + 1, 3))
+            made = open_torch(fn, x, y)
+            assert made[0].shape == (N + 1, 4, 2)
+            assert made[1].shape == (2 * N + 2,)
+            run = gg.compile([x, y], [*made, gg.gradients(gg.sum(gg.sin(made[0])), x)])
+        for n in (2, 3, 6):
+            arrays = [numbers(n, 3), numbers(2 * n + 1, 3, seed=1)]
+            a, b = (torch.tensor(array, requires_grad=True) for array in arrays)
+            theirs = fn(a, b)
+            slope = torch.autograd.grad(torch.sin(theirs[0]).sum(), a)[0]
+            compare([run(*arrays)], [[t.detach().numpy() for t in (*theirs, slope)]])
+
+
+def test_modules_of_an_open_batch():
+    for name in ("convolutional", "vision", "encoder", "lstm"):
+        make, array = MODULES[name]
+        module = make().double().eval()
+        with gg.Graph():
+            x = gg.placeholder(("N", *array.shape[1:]))
+            run = gg.compile(x, open_torch(module, x), backend="numpy")
+        for n in (2, 5):
+            batch = numbers(n, *array.shape[1:])
+            with torch.no_grad():
+                theirs = module(torch.tensor(batch)).numpy()
+            np.testing.assert_allclose(run(batch), theirs, 1e-9, 1e-10)
+
+
+def test_loops_and_choices_of_torch():
+    higher = torch._higher_order_ops
+
+    def fn(x):
+        chosen = torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x * x, (x,))
+        return chosen, higher.scan(lambda c, r: (c * 0.5 + r, c * r), x[0], x)[1]
+
+    for array in (A, -np.abs(A)):
+        compare(opened(fn, [array], 0), in_torch(fn, [array], 0))
+
+
+def test_what_has_no_form_is_said_at_once():
+    def fn(x):
+        return torch.linalg.eig(x)[0].real.sum() + torch.nonzero(x).sum() + x.sum().item()
+
+    outside = nn.Linear(3, 2).double()
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 3), name="x")
+        with pytest.raises(gg.GraphError, match=r"(?s)operators.*linalg_eig: 1.*nonzero: 1 times"):
+            open_torch(fn, x)
+        with pytest.raises(gg.GraphError, match=r"index.Tensor with a mask.*test_open_torch.py:"):
+            open_torch(lambda x: torch.relu(x)[x > 0], x)
+        with pytest.raises(gg.GradientError, match=r"shapes \(2, 3\)"):
+            open_torch(lambda x: F.linear(x, outside.weight), x)
+        with pytest.raises(TypeError, match="module or function"):
+            open_torch(3, x)
+        with pytest.raises(ValueError, match="parameters is one of"):
+            open_torch(torch.sin, x, parameters="all")
+        with pytest.raises(Exception) as caught:
+            open_torch(lambda x: x if x.sum() > 0 else -x, x)
+        assert any("from_torch" in note for note in caught.value.__notes__)
+        assert len(graph.nodes) == 1
+        open_torch(lambda x: F.linear(x, outside.weight), x, parameters="constants")

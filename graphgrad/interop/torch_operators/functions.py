@@ -113,13 +113,18 @@ class Applied:
     @property
     def once(self) -> bool:
         """Whether it was said to have no second derivative."""
-        code = getattr(self._rule, "__code__", None)
+        code = getattr(self._named_rule, "__code__", None)
         return code is not None and code.co_filename == _ONCE and "fn" in code.co_freevars
 
     @property
-    def _rule(self) -> Any:
+    def _named_rule(self) -> Any:
         vjp = getattr(self.cls, "vjp", None)
         return self.cls.backward if vjp in (None, _FUNCTION.vjp) else vjp
+
+    @property
+    def _rule(self) -> Any:
+        """Its backward, without what keeps it from being differentiated again."""
+        return self._named_rule.__wrapped__ if self.once else self._named_rule
 
     def forward(self, tensors: Sequence[Any], ctx: Context | None = None) -> list[Any]:
         """The tensors that it returns."""

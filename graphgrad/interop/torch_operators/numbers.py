@@ -159,8 +159,10 @@ def _polygamma(n: int, x: Any, *, out: Any, **_: Any) -> Any:
     return gg.special.polygamma(n, to(x, out))
 
 
-def _sgn(x: Any, **_: Any) -> Any:
-    return gg.sign(x)
+def _sign(x: Any, **_: Any) -> Any:
+    """0 of NaN."""
+    y = gg.sign(x)
+    return gg.where(gg.isnan(x), 0.0, y) if x.dtype.kind == "f" else y
 
 
 def _frexp(x: Any, **_: Any) -> Any:
@@ -217,8 +219,8 @@ FORMS: dict[str, Form] = {
     "neg": _first("negative"),
     "positive": as_it_is("positive"),
     "abs": as_it_is("abs"),
-    "sign": as_it_is("sign"),
-    "sgn": _sgn,
+    "sign": _sign,
+    "sgn": _sign,
     "signbit": as_it_is("signbit"),
     "round": _round,
     "frac": lambda x, **_: x - gg.trunc(x),
@@ -229,6 +231,8 @@ FORMS: dict[str, Form] = {
     "rsub": _rsub,
     "mul": within("multiply"),
     "div": _divide,
+    "max.other": within("maximum"),
+    "min.other": within("minimum"),
     "pow": within("power"),
     "float_power": within("power"),
     "addcmul": _addcmul,

@@ -366,10 +366,13 @@ def _kth(x: Any, k: int, dim: int = -1, keepdim: bool = False, **_: Any) -> Any:
 
 
 def _median(x: Any, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
-    """The lower of two in the middle; NaN where there is one."""
+    """The lower of two in the middle; NaN where there is one. Of all of x: equal numbers share."""
     flat = gg.reshape(x, (-1,)) if dim is None else x
     axis = 0 if dim is None else dim
     values, places = _kth(flat, (flat.shape[axis] + 1) // 2 if flat.ndim else 1, axis, keepdim)
+    if dim is None and x.dtype.kind == "f":
+        shared = gg.max(gg.where(flat == gg.stop_gradient(values), flat, -np.inf))
+        return gg.where(gg.any(gg.isnan(flat)), gg.nan, shared)
     if flat.dtype.kind == "f" and flat.ndim:
         bad = gg.isnan(flat)
         first = gg.argmax(bad, axis=axis, keepdims=keepdim)

@@ -29,6 +29,8 @@ LEFT_OUT: dict[str, str] = {
     "_embedding_bag": "has bags of lengths that are computed",
     "linalg_eig": "scales its vectors otherwise",
     "_native_batch_norm_legit": "writes; torch.export gives its functional form",
+    "resize_": "writes; torch.export gives its functional form",
+    "sym_is_contiguous": "asks where in memory a tensor is",
     "sym_storage_offset": "asks where in memory a tensor is",
     "sym_stride.int": "asks where in memory a tensor is",
     "atan2.out": "writes; torch.export gives its functional form",

@@ -152,8 +152,9 @@ def _dimension(d: Any) -> Any:
 
 
 def _identifier(text: str) -> str:
+    """A name for torch, which takes some of its own for functions."""
     word = re.sub(r"\W", "_", text)
-    return word if word == text and word.isidentifier() else f"L{word}_{abs(hash(text))}"
+    return f"length_{word}" if word == text else f"length_{word}_{abs(hash(text))}"
 
 
 @cache
