@@ -24,7 +24,7 @@ import graphgrad as gg
 
 OPTIONAL = ("demo", "bench.rich_table", "interop.torch_modules", "interop.torch_trace")
 OPTIONAL += ("execute.jax", "execute.llvm", "interop.jax_calls", "interop.jax_export")
-OPTIONAL += ("interop.jax_primitives", "tf1")
+OPTIONAL += ("interop.jax_primitives", "interop.torch_operators", "tf1")
 """Modules that need other packages, and those of TensorFlow's ops."""
 
 

@@ -46,7 +46,7 @@ NEEDS |= {"graphgrad.interop.stablehlo": "jax", "graphgrad.interop.jax_programs"
 NEEDS |= {"graphgrad.interop.programs": "jax"}
 NEEDS |= {"graphgrad.interop.jax_functions": "jax", "graphgrad.ops.foreign.jax_function": "jax"}
 NEEDS |= {"graphgrad.interop.torch_functions": "torch", "graphgrad.ops.foreign.torch_call": "torch"}
-NEEDS |= {"graphgrad.onnx": "onnx"}
+NEEDS |= {"graphgrad.onnx": "onnx", "graphgrad.interop.torch_programs": "torch"}
 """The package without which examples of a module, or of those within it, cannot run."""
 
 

@@ -23,12 +23,12 @@ from ...ops.shape.reshaping import reshape
 from ...ops.sources import identity, undefined_gradient
 from ...regions.scopes import override_gradient
 from ..opened import clean, gg, placed
-from .functions import STEP, WRITES, Applied, applied
+from .functions import STEP, WRITES, AppliedFunction, applied
 from .table import form_of, name_of
 from .tracing import (
     HIGHER,
-    Call,
-    Program,
+    FlatCall,
+    TorchProgram,
     check_known,
     exported,
     position_of,
@@ -36,16 +36,16 @@ from .tracing import (
     scope_of,
 )
 
-__all__ = ["Building", "inputs_of"]
+__all__ = ["TorchBuilding", "inputs_of"]
 
 torch: Any = import_module("torch")
 _ROOT = "module"
 
 
-class Building:
+class TorchBuilding:
     """Builds a program on tensors."""
 
-    def __init__(self, program: Program, known: dict[Any, Any]) -> None:
+    def __init__(self, program: TorchProgram, known: dict[Any, Any]) -> None:
         self._program = program
         self._known = known  # programs of functions of torch.autograd
 
@@ -141,13 +141,13 @@ class Building:
 
     # --- rules ---
 
-    def _stepped(self, step: Applied, xs: list[Tensor]) -> list[Tensor]:
+    def _stepped(self, step: AppliedFunction, xs: list[Tensor]) -> list[Tensor]:
         """A region whose rule is the backward of a function of torch.autograd."""
         types = [x.type for x in xs]
         program = self._traced(step, "forward", step.forward_of, types)
-        inside = Building(program, self._known)
+        inside = TorchBuilding(program, self._known)
         places = {t: i for i, t in enumerate(dict.fromkeys(xs))}
-        rule = _Rule(self, step, [places[t] for t in xs])
+        rule = BackwardRule(self, step, [places[t] for t in xs])
         if not any(map(_has_gradient, inside.outputs())):
             return inside.run(inputs_of(program, {}, xs))  # nothing that a rule could be of
         with override_gradient(rule, inputs=list(places)) as region:
@@ -168,17 +168,17 @@ class Building:
 
     def _traced(
         self,
-        step: Applied,
+        step: AppliedFunction,
         part: str,
         fn: Callable[..., Any],
         types: Sequence[TensorType],
         more: Any = (),
-    ) -> Program:
+    ) -> TorchProgram:
         """A part of a function of torch.autograd as a program, traced once for equal ones."""
         key = part, step.key, tuple(types), more
         if key not in self._known:
             try:
-                program = exported(Call(fn), types)
+                program = exported(FlatCall(fn), types)
                 check_known(program, True)
                 if any(
                     s.kind.name == "USER_INPUT_MUTATION" for s in program.signature.output_specs
@@ -191,14 +191,16 @@ class Building:
                     f"{type(error).__name__}: {error}"
                 ) from error
             self._known[key] = program, step
-        found: Program = self._known[key][0]
+        found: TorchProgram = self._known[key][0]
         return found
 
 
-class _Rule:
+class BackwardRule:
     """The backward of a function of torch.autograd, traced and opened."""
 
-    def __init__(self, building: Building, step: Applied, places: Sequence[int]) -> None:
+    def __init__(
+        self, building: TorchBuilding, step: AppliedFunction, places: Sequence[int]
+    ) -> None:
         self._building = building
         self._step = step
         self._places = places
@@ -209,7 +211,7 @@ class _Rule:
 
     def pulled(
         self, xs: Sequence[TensorType], ys: Sequence[TensorType], given: Sequence[bool]
-    ) -> Program:
+    ) -> TorchProgram:
         """The program of the gradients, where so many outputs have one."""
         count, end = len(xs), len(xs) + len(ys)
 
@@ -231,7 +233,7 @@ class _Rule:
         read = [*xs, *ys, *seeds]
         if self._step.once:
             read = [undefined_gradient(t) if t.type.differentiable else t for t in read]
-        made = Building(program, self._building._known).run(inputs_of(program, {}, read))
+        made = TorchBuilding(program, self._building._known).run(inputs_of(program, {}, read))
         found: dict[Tensor, Any] = {}
         for x, dx in zip(xs, made, strict=True):
             if isinstance(dx, Tensor) and x.type.differentiable:
@@ -250,7 +252,9 @@ def _has_gradient(y: Any) -> bool:
     return isinstance(y, torch.Tensor) and (y.is_floating_point() or y.is_complex())
 
 
-def inputs_of(program: Program, named: Mapping[str, Tensor], tensors: Sequence[Any]) -> list[Any]:
+def inputs_of(
+    program: TorchProgram, named: Mapping[str, Tensor], tensors: Sequence[Any]
+) -> list[Any]:
     """What a program takes: its own by name, its constants, and what it is called with."""
     rest = iter(tensors)
     made = []

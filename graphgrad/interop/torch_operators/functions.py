@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from ...base.errors import GradientError
 from ...base.position import is_library, show
 
-__all__ = ["STEP", "WRITES", "Applied", "Context", "applied", "is_users", "kept"]
+__all__ = ["STEP", "WRITES", "AppliedFunction", "FunctionContext", "applied", "is_users", "kept"]
 
 torch: Any = import_module("torch")
 _pytree: Any = import_module("torch.utils._pytree")
@@ -33,7 +33,7 @@ _ONCE = inspect.getsourcefile(torch.autograd.function.once_differentiable)
 WRITES = "writes into its inputs, which a graph cannot follow: have it return a new tensor"
 
 
-class Context:
+class FunctionContext:
     """What a function of torch.autograd finds as `ctx`."""
 
     def __init__(self, needs: Sequence[bool]) -> None:
@@ -67,7 +67,7 @@ class Context:
         raise GradientError(f"ctx.mark_dirty: it {WRITES}")
 
 
-class Applied:
+class AppliedFunction:
     """One application of a function of torch.autograd.
 
     cls        the function
@@ -85,7 +85,9 @@ class Applied:
         self.where = _where()
 
     @classmethod
-    def of(cls, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Applied, list[Any]]:
+    def of(
+        cls, function: Any, args: Sequence[Any], kwargs: Any
+    ) -> tuple[AppliedFunction, list[Any]]:
         """An application, and the tensors that it is of."""
         leaves, spec = _pytree.tree_flatten((tuple(args), kwargs))
         counted, tensors = _counted(leaves)
@@ -126,9 +128,9 @@ class Applied:
         """Its backward, without what keeps it from being differentiated again."""
         return self._named_rule.__wrapped__ if self.once else self._named_rule
 
-    def forward(self, tensors: Sequence[Any], ctx: Context | None = None) -> list[Any]:
+    def forward(self, tensors: Sequence[Any], ctx: FunctionContext | None = None) -> list[Any]:
         """The tensors that it returns."""
-        ctx = ctx or Context(self._needs(tensors))
+        ctx = ctx or FunctionContext(self._needs(tensors))
         values = [tensors[x.at] if isinstance(x, _Place) else x for x in self._leaves]
         args, kwargs = _pytree.tree_unflatten(values, self._spec)
         if self.cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
@@ -147,7 +149,7 @@ class Applied:
         What it saved of its inputs and outputs is read as they are, with their gradients; what else
         it saved is a number, as it is in torch.
         """
-        ctx = Context(self._needs(xs))
+        ctx = FunctionContext(self._needs(xs))
         hidden = [x.detach() for x in xs]
         made = self.forward(hidden, ctx)
         known = {id(t): x for t, x in zip(hidden, xs, strict=True)}
@@ -212,13 +214,13 @@ def _counted(leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     return [_Place(next(count)) if isinstance(x, torch.Tensor) else x for x in leaves], tensors
 
 
-_applied: WeakValueDictionary[int, Applied] = WeakValueDictionary()
+_applied: WeakValueDictionary[int, AppliedFunction] = WeakValueDictionary()
 """Applications by number; who opens a program holds its own."""
 _local = threading.local()
 _swapping = threading.RLock()
 
 
-def applied(number: int) -> Applied:
+def applied(number: int) -> AppliedFunction:
     """The application of this number."""
     return _applied[number]
 
@@ -273,7 +275,7 @@ class _Door:
 
 
 @contextmanager
-def kept(steps: list[Applied]) -> Iterator[None]:
+def kept(steps: list[AppliedFunction]) -> Iterator[None]:
     """A block in which functions of torch.autograd are kept as steps, which are noted."""
     with _swapping:
         apply = _FUNCTION.apply.__func__
@@ -302,7 +304,7 @@ def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        made, tensors = Applied.of(cls, args, kwargs)
+        made, tensors = AppliedFunction.of(cls, args, kwargs)
         _applied[id(made)] = made
         steps.append(made)
         try:

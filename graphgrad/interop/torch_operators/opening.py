@@ -17,8 +17,8 @@ from ...ops.foreign.torch_arrays import array_of, check_tensor, dtype_of, type_o
 from ...ops.foreign.torch_call import module_variables, refuse
 from ...ops.sources import placeholder
 from ..torch_trace import watched
-from .building import Building, inputs_of
-from .tracing import Call, Program, check_hooks, check_known, exported, reopened
+from .building import TorchBuilding, inputs_of
+from .tracing import FlatCall, TorchProgram, check_hooks, check_known, exported, reopened
 
 __all__ = ["opened"]
 
@@ -45,7 +45,7 @@ def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
                 values[i] = value
             return fn(*_pytree.tree_unflatten(values, structure))
 
-        program, root = _traced(Call(call, owner), types, fn), "module."
+        program, root = _traced(FlatCall(call, owner), types, fn), "module."
         if parameters != "constants":
             _check_captured(program, call, types, owner, fn)
     own = _own(program)
@@ -60,7 +60,7 @@ def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
     else:
         named = _variables(fn if owner is None else owner, own, root)
     tensors = [_input(leaves[i]) for i in places]
-    made = Building(program, known).run(inputs_of(program, named, tensors), updates)
+    made = TorchBuilding(program, known).run(inputs_of(program, named, tensors), updates)
     return _returned(program, made, named, updates)
 
 
@@ -92,7 +92,7 @@ def _input(leaf: Any) -> Tensor:
     return as_tensor(np.array(array_of(leaf)) if isinstance(leaf, torch.Tensor) else leaf)
 
 
-def _traced(call: Any, types: Sequence[TensorType], fn: Any) -> Program:
+def _traced(call: Any, types: Sequence[TensorType], fn: Any) -> TorchProgram:
     try:
         return exported(call, types)
     except Exception as error:
@@ -108,7 +108,7 @@ def _name_of(fn: Any) -> str:
     return str(getattr(fn, "__name__", type(fn).__name__))
 
 
-def _own(program: Program) -> dict[str, Any]:
+def _own(program: TorchProgram) -> dict[str, Any]:
     """The parameters and buffers of a program, by name."""
     made = program.exported
     found = {}
@@ -121,7 +121,7 @@ def _own(program: Program) -> dict[str, Any]:
 
 
 def _check(
-    program: Program, own: Mapping[str, Any], parameters: str, updates: bool, fn: Any
+    program: TorchProgram, own: Mapping[str, Any], parameters: str, updates: bool, fn: Any
 ) -> None:
     """Raise for what would be lost."""
     written = ", ".join(_short(at, "module.") for at in program.written)
@@ -137,7 +137,7 @@ def _check(
 
 
 def _check_captured(
-    program: Program, call: Any, types: Sequence[TensorType], owner: Any, fn: Any
+    program: TorchProgram, call: Any, types: Sequence[TensorType], owner: Any, fn: Any
 ) -> None:
     """GradientError for tensors that are read besides and whose gradient would be lost."""
     lifted = [s.target for s in program.signature.input_specs if s.kind.name == "CONSTANT_TENSOR"]
@@ -149,7 +149,7 @@ def _check_captured(
     refuse(_name_of(fn), (), captured)
 
 
-def _check_types(program: Program, types: Sequence[TensorType]) -> None:
+def _check_types(program: TorchProgram, types: Sequence[TensorType]) -> None:
     """ShapeError where an exported program is for other tensors."""
     nodes = [node for node in program.module.graph.nodes if node.op == "placeholder"]
     specs = zip(nodes, program.signature.input_specs, strict=True)
@@ -171,7 +171,7 @@ def _check_types(program: Program, types: Sequence[TensorType]) -> None:
 
 
 def _try(
-    program: Program,
+    program: TorchProgram,
     known: dict[Any, Any],
     own: Mapping[str, Any],
     types: Sequence[TensorType],
@@ -181,7 +181,7 @@ def _try(
     with Graph():
         named = {at: placeholder(type_of(t).shape, type_of(t).dtype) for at, t in own.items()}
         tensors = [placeholder(t.shape, t.dtype) for t in types]
-        Building(program, known).run(inputs_of(program, named, tensors), updates)
+        TorchBuilding(program, known).run(inputs_of(program, named, tensors), updates)
 
 
 def _short(at: str, root: str) -> str:
@@ -197,7 +197,9 @@ def _variables(key: Any, own: Mapping[str, Any], root: str) -> dict[str, Tensor]
     return {at: made[name] for at, name in names.items()}
 
 
-def _returned(program: Program, made: list[Any], named: Mapping[str, Any], updates: bool) -> Any:
+def _returned(
+    program: TorchProgram, made: list[Any], named: Mapping[str, Any], updates: bool
+) -> Any:
     """What the call returned, and the new values of the variables that it writes."""
     specs = [program.signature.output_specs[i] for i in program.outputs(updates)]
     rows = list(zip(specs, made, strict=True))

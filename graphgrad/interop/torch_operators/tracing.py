@@ -19,13 +19,13 @@ from ...ir.types import TensorType
 from ...ops.foreign.torch_arrays import torch_dtype
 from ..opened import refuse
 from ..torch_trace import STARTS, lengths_for
-from .functions import STEP, Applied, is_users, kept
+from .functions import STEP, AppliedFunction, is_users, kept
 from .table import LEFT_OUT, form_of, name_of
 
 __all__ = [
     "HIGHER",
-    "Call",
-    "Program",
+    "FlatCall",
+    "TorchProgram",
     "check_hooks",
     "check_known",
     "exported",
@@ -46,7 +46,7 @@ _GRAD_MODE = "wrap_with_set_grad_enabled"
 _tracing = threading.RLock()
 
 
-class Call(torch.nn.Module):  # type: ignore[misc]
+class FlatCall(torch.nn.Module):  # type: ignore[misc]
     """A function of flat tensors, as torch.export takes it; `module` has the parameters."""
 
     def __init__(self, fn: Callable[..., Any], module: Any = None) -> None:
@@ -60,13 +60,13 @@ class Call(torch.nn.Module):  # type: ignore[misc]
         return self._fn(*tensors)
 
 
-class Program:
+class TorchProgram:
     """What torch.export made of a module, functional and with its gradients' rules kept.
 
     steps  the applications of functions of torch.autograd in it
     """
 
-    def __init__(self, exported: Any, steps: Sequence[Applied]) -> None:
+    def __init__(self, exported: Any, steps: Sequence[AppliedFunction]) -> None:
         self.exported = exported
         self.steps = steps
         self.module = exported.graph_module
@@ -85,7 +85,7 @@ class Program:
         return [spec.target for spec in specs if spec.kind.name == "BUFFER_MUTATION"]
 
 
-def exported(module: Any, types: Sequence[TensorType]) -> Program:
+def exported(module: Any, types: Sequence[TensorType]) -> TorchProgram:
     """A module, called with tensors of these types, as a program."""
     samples = [
         torch.empty(shape, dtype=torch_dtype(t.dtype))
@@ -94,10 +94,10 @@ def exported(module: Any, types: Sequence[TensorType]) -> Program:
     shapes = (tuple(_dynamic(t) for t in types),) if any(not t.static for t in types) else None
     with _quietly() as steps:
         made = _export.export(module, tuple(samples), dynamic_shapes=shapes, strict=False)
-        return Program(_without_grad_modes(made).run_decompositions(_kept_whole()), steps)
+        return TorchProgram(_without_grad_modes(made).run_decompositions(_kept_whole()), steps)
 
 
-def reopened(program: Any) -> Program:
+def reopened(program: Any) -> TorchProgram:
     """A program that was exported before."""
     if any(_is(node, _GRAD_MODE) for node in program.graph.nodes):
         module = copy.deepcopy(program.graph_module)
@@ -112,13 +112,13 @@ def reopened(program: Any) -> Program:
             program.constants,
         )
     with _quietly() as steps:
-        return Program(_without_grad_modes(program).run_decompositions(_kept_whole()), steps)
+        return TorchProgram(_without_grad_modes(program).run_decompositions(_kept_whole()), steps)
 
 
 @contextmanager
-def _quietly() -> Iterator[list[Applied]]:
+def _quietly() -> Iterator[list[AppliedFunction]]:
     """A block in which torch traces: nothing is lost without a word, and torch says no word."""
-    steps: list[Applied] = []
+    steps: list[AppliedFunction] = []
     with (
         _tracing,
         kept(steps),
@@ -324,7 +324,7 @@ def is_known(target: Any) -> bool:
     return name_of(target) in HIGHER
 
 
-def check_known(program: Program, with_writes: bool) -> None:
+def check_known(program: TorchProgram, with_writes: bool) -> None:
     """GraphError that names every operator without a form, with counts and lines."""
     (output,) = [node for node in program.module.graph.nodes if node.op == "output"]
     wanted = [output.args[0][i] for i in program.outputs(with_writes)]

@@ -29,7 +29,7 @@ from ..random.keys import key_of
 from ..sources import variable
 from .torch_arrays import array_of, check_tensor, need_torch, tensor_of, torch, type_of
 
-__all__ = ["from_torch", "module_variables"]
+__all__ = ["from_torch"]
 
 torch_trace: Any = lazy_module("graphgrad.interop.torch_trace")
 
@@ -323,7 +323,8 @@ def from_torch(
     around. Each order of gradient is such a node again, which runs torch forward and backward. The
     parameters of a module are inputs of the node: without a say, variables of the graph, with the
     values that they have now, which are trained as others are; the module keeps its own. A module
-    that is called twice in a graph has one set of them.
+    that is called twice in a graph has one set of them. To mark, save or export what is inside,
+    take `open_torch`, which builds each operator as a node.
 
     The function is traced on tensors without values, so that types are known, and what it draws and
     writes. What it draws follows the graph's own random numbers: the same in forward and backward,
