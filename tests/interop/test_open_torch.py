@@ -942,6 +942,10 @@ RULES = {
     "several": lambda x: Several.apply(x, torch.cos(x))[:2],
     "the first of several": lambda x: Several.apply(x, x)[0],
     "one in another": lambda x: Nested.apply(x * x),
+    "quantised by torch": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 1, -8, 7) * x,
+    "by channels": lambda x: torch.fake_quantize_per_channel_affine(
+        x**2, torch.full((4,), 0.2, dtype=torch.float32), torch.arange(4).int(), 1, -8, 7
+    ),
     "no gradient": lambda x: x * Quantised.apply(x.detach(), 3.0),
     "checkpointed": lambda x: torch.utils.checkpoint.checkpoint(
         lambda a: Quantised.apply(a, 2.0), torch.sin(x), use_reentrant=False
@@ -1219,6 +1223,23 @@ def test_modules_of_an_open_batch():
             with torch.no_grad():
                 theirs = module(torch.tensor(batch)).numpy()
             np.testing.assert_allclose(run(batch), theirs, 1e-9, 1e-10)
+
+
+def test_images_of_open_sizes():
+    net = nn.Sequential(
+        nn.Conv2d(4, 4, 3, 2, 1), nn.ReLU(), nn.MaxPool2d(2), nn.Upsample(scale_factor=2)
+    ).double()
+    with gg.Graph():
+        x = gg.placeholder(("N", 4, "H", "W"))
+        with pytest.raises(Exception, match="Constraints violated") as caught:
+            open_torch(net, x)
+        assert any("gg.assume" in note for note in caught.value.__notes__)
+        gg.assume(x.shape[2] >= 7, x.shape[3] >= 7)
+        y = open_torch(net, x)
+        run = gg.compile(x, [y, gg.gradients(gg.sum(gg.sin(y)), x)], backend="numpy")
+    for shape in ((2, 4, 8, 10), (3, 4, 9, 7)):
+        (values, (slope,)) = in_torch(net, [numbers(*shape)], 1)
+        compare([run(numbers(*shape))], [[*values, slope]])
 
 
 def test_loops_and_choices_of_torch():

@@ -348,7 +348,44 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0, **_: Any) -> Any:
     return v * (g / norm), norm
 
 
+# --- quantisation ------------------------------------------------------------------------------
+
+
+def _fake_quantised(
+    x: Tensor, scale: Any, zero: Any, low: int, high: int, *, out: Any, **_: Any
+) -> tuple[Any, Any]:
+    """x on a grid, and what of it is within, which alone has a gradient: as if x were returned.
+
+    torch takes the scale and its reciprocal in float32, and one scale for all times the steps too.
+    """
+    last = out if isinstance(scale, Tensor) and scale.ndim else "float32"
+    scale = gg.cast(gg.asarray(scale), "float32")
+    inverse, zero = (to(gg.asarray(t), out) for t in (gg.reciprocal(scale), zero))
+    steps = gg.rint(x * inverse) + zero
+    within = gg.logical_and(steps >= low, steps <= high)
+
+    def passed(site: Any, dy: Tensor) -> Any:
+        """The gradient of what is within the grid."""
+        return gg.where(within, dy, 0.0)
+
+    with gg.override_gradient(passed, inputs=[x]):
+        y = gg.clip(gg.rint(x * inverse) + zero, low, high) - zero
+        y = to(to(y, last) * to(scale, last), out)
+    return y, within
+
+
+def _along_channels(
+    x: Tensor, scale: Tensor, zero: Tensor, axis: int, low: int, high: int, *, out: Any, **_: Any
+) -> Any:
+    row: list[Any] = [1] * x.ndim
+    row[axis] = x.shape[axis]
+    scale, zero = gg.reshape(scale, tuple(row)), gg.reshape(zero, tuple(row))
+    return _fake_quantised(x, scale, zero, low, high, out=out)
+
+
 FORMS: dict[str, Form] = {
+    "fake_quantize_per_tensor_affine_cachemask": _fake_quantised,
+    "fake_quantize_per_channel_affine_cachemask": _along_channels,
     "relu": _same("relu"),
     "relu6": _same("relu6"),
     "silu": _same("silu"),

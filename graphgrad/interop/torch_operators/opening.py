@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import GraphError, ShapeError
-from ...ir.graph import Graph
+from ...ir.context import bodies_around
+from ...ir.graph import Graph, current
 from ...ir.node import Tensor
 from ...ir.types import TensorType, compatible
 from ...ops.base import as_tensor, constant
@@ -23,7 +24,11 @@ from .tracing import FlatCall, TorchProgram, check_hooks, check_known, exported,
 __all__ = ["opened"]
 
 torch: Any = import_module("torch")
+_fake: Any = import_module("torch._subclasses.fake_tensor")
 _pytree: Any = import_module("torch.utils._pytree")
+
+
+_STATE = "gg.assume(N >= 8), or make them known"
 
 
 def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
@@ -100,6 +105,11 @@ def _traced(call: Any, types: Sequence[TensorType], fn: Any) -> TorchProgram:
         error.add_note(
             f"while open_torch() exported {_name_of(fn)} for tensors "
             f"of the types {said}, as torch.export does; gg.interop.from_torch takes it as one node"
+            + (
+                ""
+                if all(t.static for t in types)
+                else "\nState what holds of open lengths: " + _STATE
+            )
         )
         raise
 
@@ -145,7 +155,8 @@ def _check_captured(
         return
     known = {id(p) for p in owner.parameters()} if owner is not None else set()
     with torch.enable_grad():
-        captured = [t for t in watched(call, types).captured if id(t) not in known]
+        seen = watched(call, types).captured  # views of what was captured are fake
+    captured = [t for t in seen if id(t) not in known and not isinstance(t, _fake.FakeTensor)]
     refuse(_name_of(fn), (), captured)
 
 
@@ -178,7 +189,9 @@ def _try(
     updates: bool,
 ) -> None:
     """Build in a graph of its own, so that an error leaves nothing behind."""
-    with Graph():
+    around = [stated for graph in bodies_around(current().graph) for stated in graph.assumptions]
+    with Graph() as trial:
+        trial.assumptions = around
         named = {at: placeholder(type_of(t).shape, type_of(t).dtype) for at, t in own.items()}
         tensors = [placeholder(t.shape, t.dtype) for t in types]
         TorchBuilding(program, known).run(inputs_of(program, named, tensors), updates)

@@ -6,6 +6,7 @@ import copy
 import re
 import threading
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -145,10 +146,23 @@ def _dimension(d: Any) -> Any:
         slope = at[1] - at[0]
         rest = at[0] - 100 * slope
         if slope > 0 and at[2] == 202 * slope + rest:
-            dim = _export.Dim(_identifier(name))
+            dim = _export.Dim(_identifier(name), **_range(Length(name)))
             dim = dim if slope == 1 else slope * dim
             return dim if rest == 0 else dim + rest
-    return _export.Dim(_identifier(text))
+    return _export.Dim(_identifier(text), **_range(d))
+
+
+def _range(d: Any) -> dict[str, int]:
+    """What the graph says of a length: how much it is at least and at most."""
+    if not isinstance(d, Length):
+        return {}
+    at_least = bisect_left(_TRIED, True, key=lambda n: (d >= n) is not True) - 1
+    at_most = bisect_left(_TRIED, True, key=lambda n: (d <= n) is True)
+    found = {"min": at_least} if at_least > 0 else {}
+    return found | ({"max": at_most} if at_most < len(_TRIED) else {})
+
+
+_TRIED = range(1 << 20)
 
 
 def _identifier(text: str) -> str:
