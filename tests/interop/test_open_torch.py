@@ -1212,7 +1212,7 @@ def test_open_lengths_stay_open():
 
 
 def test_modules_of_an_open_batch():
-    for name in ("convolutional", "vision", "encoder", "lstm"):
+    for name in ("convolutional", "vision"):
         make, array = MODULES[name]
         module = make().double().eval()
         with gg.Graph():

@@ -185,10 +185,11 @@ class TorchBuilding:
                 ):
                     raise GradientError(f"it {WRITES}")
             except Exception as error:
+                said = str(error).split("\n\n")[0]
                 raise GradientError(
                     f"open_torch() cannot keep the rule of {step.name}, applied at "
                     f"{step.where}: its {part} cannot be opened.\n"
-                    f"{type(error).__name__}: {error}"
+                    f"{type(error).__name__}: {said}"
                 ) from error
             self._known[key] = program, step
         found: TorchProgram = self._known[key][0]

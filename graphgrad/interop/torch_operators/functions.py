@@ -25,6 +25,7 @@ __all__ = ["STEP", "WRITES", "AppliedFunction", "FunctionContext", "applied", "i
 
 torch: Any = import_module("torch")
 _pytree: Any = import_module("torch.utils._pytree")
+_checkpoint: Any = import_module("torch.utils.checkpoint")
 _FUNCTION: Any = torch.autograd.Function
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _ONCE = inspect.getsourcefile(torch.autograd.function.once_differentiable)
@@ -296,10 +297,10 @@ def kept(steps: list[AppliedFunction]) -> Iterator[None]:
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     def enter(_owner: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         steps = getattr(_local, "steps", None)
-        if steps is None or cls is _Step or cls.__module__.startswith("torch."):
-            if steps is not None and cls.__name__ == "CheckpointFunction":
-                return args[0](*args[2:], **kwargs)  # the derivative is that of the function
+        if steps is None or cls is _Step or cls.__module__.startswith("torch._"):
             return original(cls, *args, **kwargs)
+        if cls is _checkpoint.CheckpointFunction:  # whose derivative is that of the function
+            return args[0](*args[2:], **kwargs)
         if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
