@@ -376,6 +376,26 @@ def transformed(x):
     ]
 
 
+def backwards(x):
+    """Operators of ATen that are gradients themselves."""
+    aten, w = torch.ops.aten, x[:, :, :3, :3].transpose(0, 1).reshape(4, 2, 3, 3).repeat(1, 2, 1, 1)
+    dy, pool = F.conv2d(x, w), ((2, 2), (2, 2), (0, 0))
+    y = [torch.nn.grad.conv2d_input(x.shape, w, dy), torch.nn.grad.conv2d_weight(x, w.shape, dy)]
+    y += [aten.avg_pool2d_backward(F.avg_pool2d(x, 2), x, *pool, False, True, None)]
+    top, places = F.max_pool2d(x, 2, return_indices=True)
+    y += [aten.max_pool2d_with_indices_backward(top, x, *pool, (1, 1), False, places)]
+    y += [aten._adaptive_avg_pool2d_backward(F.adaptive_avg_pool2d(x, (2, 3)), x)]
+    flat, weight = x.detach().clone(), torch.arange(1.0, 6.0)
+    _, mean, rest = torch.native_layer_norm(flat, (5,), weight, weight, 1e-5)
+    masks = [True, True, True]
+    y += aten.native_layer_norm_backward(x.detach(), flat, (5,), mean, rest, weight, weight, masks)
+    _, mean, rest = torch.native_group_norm(flat, weight[:4], None, 2, 4, 30, 2, 1e-5)
+    y += aten.native_group_norm_backward(
+        x.detach(), flat, mean, rest, weight[:4], 2, 4, 30, 2, masks
+    )
+    return [*y, aten.embedding_dense_backward(x[0, 0, :3].detach(), INDEX, 4, 1, False)]
+
+
 def once(x):
     """Of which torch has no second gradient."""
     q = x.reshape(2, 2, 12, 5)
@@ -419,8 +439,9 @@ FUNCTIONS = {
     "blocks": (of_blocks, A),
     "gammas": (gammas, A),
     "once": (once, IMAGE),
+    "backwards": (backwards, IMAGE),
 }
-ONE_GRADIENT = ("once",)
+ONE_GRADIENT = ("once", "backwards")
 ROUGH = ("gammas",)
 """The derivatives of digamma in torch are right to 1e-8."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...ir.node import Tensor
@@ -20,50 +21,54 @@ class _Unread:
 _UNREAD = _Unread()
 
 
-def _gradients(y: Any, xs: list[Any], dy: Any) -> Any:
-    return gg.gradients([y], xs, [dy], unconnected="zero")
+def _pulled(form: Form, xs: Sequence[Any], dy: Any, mask: Sequence[bool]) -> tuple[Any, ...]:
+    """The gradients of a form of xs, each for itself: where one is made of another, too."""
+    own = [None if x is None else gg.identity(x) for x in xs]
+    wanted = [x for x, asked in zip(own, mask, strict=True) if asked and x is not None]
+    found = iter(gg.gradients([form(*own)], wanted, [dy], unconnected="zero"))
+    pairs = zip(own, mask, strict=True)
+    return tuple(next(found) if asked and x is not None else None for x, asked in pairs)
 
 
 def _of_one(form: Form) -> Form:
     """(dy, x, parameters) of a form of (x, parameters)."""
 
-    def call(dy: Tensor, x: Tensor, *more: Any, **kwargs: Any) -> Any:
-        y = form(x, *more, **kwargs)
-        return _gradients(y[0] if isinstance(y, tuple) else y, [x], dy)[0]
+    def call(dy: Tensor, x: Tensor, *more: Any, out: Any, node: Any) -> Any:
+        def first(x: Tensor) -> Any:
+            y = form(x, *more, out=out, node=_UNREAD)
+            return y[0] if isinstance(y, tuple) else y
+
+        return _pulled(first, [x], dy, [True])[0]
 
     return call
 
 
-def _pool_backward(
-    dy: Tensor,
-    x: Tensor,
-    window: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil: bool,
-    *_: Any,
-    **__: Any,
-) -> Any:
-    pool = layers.FORMS["max_pool2d_with_indices"]
-    return _of_one(pool)(dy, x, window, stride, padding, dilation, ceil, node=_UNREAD)
+def _pool_backward(dy: Tensor, x: Tensor, *more: Any, out: Any, node: Any) -> Any:
+    *parameters, _places = more
+    return _of_one(_MAX_POOL)(dy, x, *parameters, out=out, node=node)
+
+
+def _adaptive_backward(dy: Tensor, x: Tensor, *, out: Any, node: Any) -> Any:
+    return _of_one(_ADAPTIVE)(dy, x, dy.shape[-2:], out=out, node=node)
 
 
 def _convolution_backward(
     dy: Tensor, x: Tensor, w: Tensor, sizes: Any, *more: Any, **_: Any
 ) -> Any:
     *parameters, mask = more
-    y = products.FORMS["convolution"](x, w, None, *parameters)
-    dx, dw = _gradients(y, [x, w], dy)
-    db = gg.sum(dy, axis=tuple(a for a in range(dy.ndim) if a != 1)) if mask[2] else None
-    return dx if mask[0] else None, dw if mask[1] else None, db
+    dx, dw = _pulled(
+        lambda x, w: products.FORMS["convolution"](x, w, None, *parameters), [x, w], dy, mask[:2]
+    )
+    return dx, dw, _of_channels(dy) if mask[2] else None
 
 
-def _norm_backward(y: Any, dy: Tensor, x: Tensor, weight: Any, bias: Any, mask: Any) -> Any:
-    given = [t for t in (x, weight, bias) if t is not None]
-    found = dict(zip(map(id, given), _gradients(y, given, dy), strict=True))
-    wanted = zip((x, weight, bias), mask, strict=True)
-    return tuple(found.get(id(t)) if asked else None for t, asked in wanted)
+def _of_channels(dy: Tensor) -> Any:
+    return gg.sum(dy, axis=tuple(a for a in range(dy.ndim) if a != 1))
+
+
+def _scaled(y: Any, weight: Any, bias: Any) -> Any:
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
 
 
 def _layer_norm_backward(
@@ -78,10 +83,12 @@ def _layer_norm_backward(
     **_: Any,
 ) -> Any:
     axes = tuple(range(x.ndim - len(shape), x.ndim))
-    y = (x - gg.mean(x, axis=axes, keepdims=True)) * _rest(x, axes, rest)
-    y = y if weight is None else y * weight
-    y = y if bias is None else y + bias
-    return _norm_backward(y, dy, x, weight, bias, mask)
+
+    def normalised(x: Tensor, weight: Any, bias: Any) -> Any:
+        y = (x - gg.mean(x, axis=axes, keepdims=True)) * _rest(x, axes, rest)
+        return _scaled(y, weight, bias)
+
+    return _pulled(normalised, [x, weight, bias], dy, mask)
 
 
 def _rest(x: Tensor, axes: Any, rest: Tensor) -> Any:
@@ -104,16 +111,16 @@ def _group_norm_backward(
     mask: Any,
     **_: Any,
 ) -> Any:
-    rows = gg.reshape(x, (n, groups, -1))
-    normal = (rows - gg.mean(rows, axis=-1, keepdims=True)) * _rest(
-        rows, (-1,), gg.reshape(rest, (n, groups, 1))
-    )
     shape = (channels, *(1,) * (x.ndim - 2))
-    y = gg.reshape(normal, x.shape)
-    y = y if weight is None else y * gg.reshape(weight, shape)
-    dx, dw, _ = _norm_backward(y, dy, x, weight, None, (mask[0], mask[1], False))
-    db = gg.sum(dy, axis=tuple(a for a in range(dy.ndim) if a != 1)) if mask[2] else None
-    return dx, dw, db
+
+    def normalised(x: Tensor, weight: Any) -> Any:
+        rows = gg.reshape(x, (n, groups, -1))
+        slopes = _rest(rows, (-1,), gg.reshape(rest, (n, groups, 1)))
+        y = gg.reshape((rows - gg.mean(rows, axis=-1, keepdims=True)) * slopes, x.shape)
+        return _scaled(y, None if weight is None else gg.reshape(weight, shape), None)
+
+    dx, dw = _pulled(normalised, [x, weight], dy, mask[:2])
+    return dx, dw, _of_channels(dy) if mask[2] else None
 
 
 def _embedding_backward(
@@ -121,17 +128,16 @@ def _embedding_backward(
 ) -> Any:
     if scaled:
         raise NotImplementedError("scale_grad_by_freq")
-    weight = gg.zeros((rows, dy.shape[-1]), dy.dtype)
-    y = layers.FORMS["embedding"](weight, indices, padding_idx)
-    return _gradients(y, [weight], dy)[0]
+    table = gg.zeros((rows, dy.shape[-1]), dy.dtype)
+    embedding = layers.FORMS["embedding"]
+    return _pulled(lambda w: embedding(w, indices, padding_idx), [table], dy, [True])[0]
 
 
 _ADAPTIVE = layers.FORMS["_adaptive_avg_pool2d"]
+_MAX_POOL = layers.FORMS["max_pool2d_with_indices"]
 
 FORMS: dict[str, Form] = {
-    "_adaptive_avg_pool2d_backward": lambda dy, x, **_: _of_one(_ADAPTIVE)(
-        dy, x, dy.shape[-2:], node=_UNREAD
-    ),
+    "_adaptive_avg_pool2d_backward": _adaptive_backward,
     "avg_pool2d_backward": _of_one(layers.FORMS["avg_pool2d"]),
     "max_pool2d_with_indices_backward": _pool_backward,
     "convolution_backward": _convolution_backward,
