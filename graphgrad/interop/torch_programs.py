@@ -46,7 +46,7 @@ def open_torch(
 
     Raises: GraphError for operators without a form, all of them at once, with how often each occurs
     and the line of the first, and where the module writes without updates=True; GradientError for
-    rules and hooks that would be lost; MissingBackendError without PyTorch; what torch.export
+    rules and hooks that would be lost; GraphGradError without PyTorch; what torch.export
     raises for what it cannot trace, with a note.
 
     Gradient: of the nodes; of what is a torch.autograd.Function its backward.
