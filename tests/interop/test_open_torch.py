@@ -407,6 +407,18 @@ def once(x):
     return [*y, F.scaled_dot_product_attention(q, q * 2, q, is_causal=True, scale=0.3)]
 
 
+@torch.inference_mode()
+def inferred(x):
+    return torch.sin(x)
+
+
+def of_inference(x):
+    """What torch refuses to differentiate, for it saves no such tensor: without a gradient."""
+    with torch.inference_mode():
+        y = torch.tanh(x)
+    return x + y * 1.0 + inferred(x)
+
+
 def of_blocks(x):
     with torch.no_grad():
         y = torch.tanh(x)
@@ -516,6 +528,12 @@ class default_dtype:
 
     def __exit__(self, *_):
         torch.set_default_dtype(self.before)
+
+
+def test_inference_mode_has_no_gradient():
+    (values, (slope,)) = opened(of_inference, [A], 1)
+    np.testing.assert_allclose(values[0], A + np.tanh(A) + np.sin(A), 1e-12)
+    np.testing.assert_allclose(slope, np.cos(values[0]), 1e-12)
 
 
 # --- dtypes and edges --------------------------------------------------------------------------

@@ -126,6 +126,7 @@ def _quietly() -> Iterator[list[AppliedFunction]]:
         _without_hooks(),
         _with_lines(),
         _as_once_differentiated(),
+        _inference_as_no_grad(),
         torch.enable_grad(),
         warnings.catch_warnings(),
     ):
@@ -243,6 +244,26 @@ def _as_once_differentiated() -> Iterator[None]:
         yield
     finally:
         torch.autograd.grad = grad
+
+
+@contextmanager
+def _inference_as_no_grad() -> Iterator[None]:
+    """A block in which torch.inference_mode is torch.no_grad, which torch.export writes down."""
+    kind = torch.inference_mode
+    enter, leave = kind.__enter__, kind.__exit__
+    guards: list[Any] = []
+
+    def entered(self: Any) -> None:
+        guards.append(torch.set_grad_enabled(torch.is_grad_enabled() and not self.mode))
+
+    def left(self: Any, *_: Any) -> None:
+        guards.pop().__exit__(None, None, None)
+
+    kind.__enter__, kind.__exit__ = entered, left
+    try:
+        yield
+    finally:
+        kind.__enter__, kind.__exit__ = enter, leave
 
 
 def check_hooks(module: Any) -> None:
