@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from jax.extend import core
 from ...base.errors import GraphError
 from ...base.length import Length
 from ...base.position import Position, show
-from ...ir.graph import current, name_scope
+from ...ir.graph import current
 from ...ir.node import Tensor
 from ...ir.types import TensorType, as_dtype
 from ...ops.base import NO_GRAD, Constant, LengthValue, apply, as_tensor, constant
