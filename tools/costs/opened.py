@@ -1,7 +1,7 @@
 """What programs of JAX and PyTorch cost when they are opened: opening, and a training step.
 
-A step is a loss with the gradients of all parameters: of the opened program compiled on LLVM, beside
-`jax.jit` or PyTorch on one thread. Both take turns; CPU milliseconds, medians of nine.
+A step is a loss with the gradients of all parameters: of the opened program compiled on LLVM,
+beside `jax.jit` or PyTorch on one thread. Both take turns; CPU milliseconds, medians of nine.
 
     python tools/costs/opened.py jax
     python tools/costs/opened.py torch
@@ -14,20 +14,22 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[threads] = "1"
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
-import numpy as np
+import numpy as np  # noqa: E402
 
-import graphgrad as gg
+import graphgrad as gg  # noqa: E402
 
 RNG = np.random.default_rng(0)
 
 
 def floats(*shape: int) -> Any:
+    """Numbers of a magnitude that keeps that of what they multiply."""
     return (RNG.normal(size=shape) / np.sqrt(shape[0])).astype("float32")
 
 
@@ -121,7 +123,7 @@ def of_torch() -> None:
             return self.out(self.lstm(x)[0][:, -1])
 
     def mlp(*widths: int) -> Any:
-        layers = [nn.Sequential(nn.Linear(a, b), nn.SiLU()) for a, b in zip(widths, widths[1:])]
+        layers = [nn.Sequential(nn.Linear(a, b), nn.SiLU()) for a, b in pairwise(widths)]
         return nn.Sequential(*layers)
 
     images = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *(Residual(32) for _ in range(4)))
