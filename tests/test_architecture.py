@@ -67,7 +67,7 @@ MAY_IMPORT = {
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
-    "onnx": {"ir", "ops", "regions", "differentiate", "lower", "compiled", "files"},
+    "onnx": {"ir", "ops", "regions", "differentiate", "rules", "lower", "compiled", "files"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",

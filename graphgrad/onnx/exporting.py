@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from .writing.model import BesideWriter, check_dtype, made_model
 from .writing.operators import Operators
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
 
-__all__ = ["export"]
+__all__ = ["OnnxFile", "Said", "checked_dtype", "export"]
 
 RUNS = "runs"
 """The input that counts the runs, of which draws without a seed make their keys."""
@@ -96,23 +98,39 @@ def export(
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")
-    if dtype is not None and as_dtype(dtype) not in (np.dtype("float32"), np.dtype("float64")):
-        raise ExportError(f"dtype is float32, float64 or None, got {dtype!r}")
     path = Path(path)
-    file = OnnxFile(f, None if dtype is None else as_dtype(dtype).name)
+    file = OnnxFile(f, checked_dtype(dtype))
     if marks:
         file.write_marks()
     else:
         file.write()
-    total = sum(a.nbytes for a in (*file.initial.values(), *file.block.constants.values()))
-    outside = total > INSIDE if external is None else external
-    beside = BesideWriter(f"{path.name}.data") if outside else None
-    functions = {(DOMAIN, name): body for name, body in file.forms.functions.items()}
-    functions |= file.marked.functions
-    model = made_model(path.stem, file.block, file.initial, functions, file.metadata, beside)
-    if beside is not None:
-        write_atomically(path.with_name(beside.name), beside.write)
-    write_atomically(path, lambda out: _write_bytes(out, model))
+    file.save(path, external)
+
+
+def checked_dtype(dtype: Any) -> str | None:
+    """The name of the dtype that floats are written in; ExportError for another."""
+    if dtype is None:
+        return None
+    if as_dtype(dtype) not in (np.dtype("float32"), np.dtype("float64")):
+        raise ExportError(f"dtype is float32, float64 or None, got {dtype!r}")
+    return as_dtype(dtype).name
+
+
+class Said(NamedTuple):
+    """What a model says beside its program.
+
+    inputs      {placeholder or variable: its name}, of those that are not called as their nodes
+    outputs     names of the outputs; none: those that a compiled function says
+    notes       {input or output: what the file says of it}
+    metadata    of the model
+    provenance  whether each node says where it is from
+    """
+
+    inputs: Mapping[Node, str] = MappingProxyType({})
+    outputs: Sequence[str] = ()
+    notes: Mapping[str, str] = MappingProxyType({})
+    metadata: Mapping[str, str] = MappingProxyType({})
+    provenance: bool = True
 
 
 def _write_bytes(out: Any, model: Any) -> None:
@@ -127,15 +145,16 @@ class OnnxFile:
     refused  lines of the error
     """
 
-    def __init__(self, f: CompiledFunction, dtype: str | None) -> None:
+    def __init__(self, f: CompiledFunction, dtype: str | None, said: Said = Said()) -> None:  # noqa: B008
         self.f = f
         self.dtype = dtype
+        self.said = said
         program = widen(f.program)
         self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
         self.forms = Forms(self.block)
         self.initial: dict[str, Array] = {}
-        self.metadata: dict[str, str] = {}
+        self.metadata = dict(said.metadata)
         self.refused: dict[str, None] = {}
         self.marked = Marked(self.forms, story_of, self._refuse)
         self.results: list[str] = []
@@ -170,6 +189,20 @@ class OnnxFile:
             raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
         self._outputs()
 
+    def save(self, path: Path, external: bool | None) -> None:
+        """Write what was made; external: whether weights go into a file beside."""
+        total = sum(a.nbytes for a in (*self.initial.values(), *self.block.constants.values()))
+        outside = total > INSIDE if external is None else external
+        beside = BesideWriter(f"{path.name}.data") if outside else None
+        functions = {(DOMAIN, name): body for name, body in self.forms.functions.items()}
+        functions |= self.marked.functions
+        model = made_model(path.stem, self.block, self.initial, functions, self.metadata, beside)
+        for each in (*model.graph.input, *model.graph.output):
+            each.doc_string = self.said.notes.get(each.name, "")
+        if beside is not None:
+            write_atomically(path.with_name(beside.name), beside.write)
+        write_atomically(path, lambda out: _write_bytes(out, model))
+
     # --- inputs ---------------------------------------------------------------------------------
 
     def _inputs(self) -> None:
@@ -190,7 +223,8 @@ class OnnxFile:
 
     def _given(self, t: Tensor, node: Node, fed: bool = True) -> str:
         self._allowed(t, node)
-        value = OnnxValue(self.block.names.fresh(node.name), t.dtype, t.shape)
+        name = self.said.inputs.get(node, node.name)
+        value = OnnxValue(self.block.names.fresh(name), t.dtype, t.shape)
         if fed:
             self.block.given.append(value)
         self._values[t] = value
@@ -211,7 +245,7 @@ class OnnxFile:
             for t in (*node.inputs, *node.outputs):
                 check_dtype(t.dtype)
             inputs = [self._values[t] for t in node.inputs]
-            made = self.forms.place(self.block, node.op, inputs, story_of(node))
+            made = self.forms.place(self.block, node.op, inputs, self._story(node))
         except NoOnnxForm as error:
             self._refuse(node, str(error))
             made = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
@@ -227,6 +261,9 @@ class OnnxFile:
             if value.name not in self.block.constants:
                 self.block.typed.append(self._values[t])
 
+    def _story(self, node: Node) -> Story:
+        return story_of(node) if self.said.provenance else Story(node.name)
+
     def _refuse(self, step: Node | Region, why: str) -> None:
         if isinstance(step, Region):
             self.refused[f"region {step.name!r}, opened at {step.where}: {why}"] = None
@@ -239,7 +276,10 @@ class OnnxFile:
         """Take their names, before anything inside is called so."""
         f = self.f
         fresh = self.block.names.fresh
-        tree = [None if t is None else fresh(name) for name, t in named_leaves(f.outputs)]
+        leaves = named_leaves(f.outputs)
+        names = self.said.outputs or [name for name, _ in leaves]
+        pairs = zip(names, leaves, strict=True)
+        tree = [None if t is None else fresh(name) for name, (_, t) in pairs]
         updates = {v.name: fresh(f"{v.name}{NEXT}") for v in f._access.written}
         self.results = [name for name in tree if name is not None] + list(updates.values())
         if f._access.counted:

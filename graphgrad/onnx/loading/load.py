@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,12 +27,12 @@ from ..package import need_onnx, onnx
 from .builder import Builder
 from .model import OnnxModel
 from .names import clean, rename
-from .protobuf import metadata_of, opsets_of, read_model
+from .protobuf import metadata_of, opsets_of, parse_model, read_model
 from .survey import ModelSurvey, functions_of, survey
 from .tensors import dtype_of
 from .weights import weights_of
 
-__all__ = ["load", "opened", "surveyed"]
+__all__ = ["LoadOptions", "load", "loaded", "opened"]
 
 OLDEST_OPSET = 7
 """Before it operators broadcast in a way of their own: onnx's converter brings them here."""
@@ -41,11 +42,11 @@ MODERN = 13
 class LoadOptions(NamedTuple):
     """What the caller of `load` asked for."""
 
-    trainable: Any
-    known: Mapping[str, Any]
-    shapes: Mapping[str, Any]
-    regions: Mapping[str, Any]
-    unroll: bool
+    trainable: Any = False
+    known: Mapping[str, Any] = MappingProxyType({})
+    shapes: Mapping[str, Any] = MappingProxyType({})
+    regions: Mapping[str, Any] = MappingProxyType({})
+    unroll: bool = False
 
 
 @restored
@@ -67,7 +68,7 @@ def load(
 
     Parameters:
         path: the file, with its weights in it or in files beside it, which are mapped and must not
-            be changed in place while in use; or a ModelProto of the package onnx.
+            be changed in place while in use; or its bytes, or a ModelProto of the package onnx.
         trainable: whether weights become variables, which can be trained: the floating
             initializers that operators read as filters, matrices, tables, scales, biases and
             slopes, and vectors that are added or multiplied behind such an operator, but no
@@ -104,9 +105,14 @@ def load(
     need_onnx("gg.onnx.load")
     options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
     with opened(path) as (model, folder):
-        model_survey = surveyed(model)
-        model_survey.check()
-        return _Loading(model, folder, model_survey, options).load()
+        return loaded(model, folder, options)
+
+
+def loaded(model: Any, folder: Path | None, options: LoadOptions) -> OnnxModel:
+    """A ModelProto as a graph; FileError for what cannot be loaded."""
+    model_survey = survey(model)
+    model_survey.check()
+    return _Loading(model, folder, model_survey, options).load()
 
 
 @contextmanager
@@ -116,14 +122,13 @@ def opened(path: Any) -> Iterator[tuple[Any, Path | None]]:
         with reading("the model"):
             yield _modern(path), None
         return
+    if isinstance(path, bytes):
+        with reading("the model"):
+            yield _modern(parse_model(path)), None
+        return
     file = Path(os.fspath(path))
     with reading(file):
         yield _modern(read_model(file)), file.parent
-
-
-def surveyed(model: Any) -> ModelSurvey:
-    """What a model needs."""
-    return survey(model)
 
 
 def _modern(model: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Derivatives of what a model of ONNX computes, as further outputs of it."""

@@ -1,0 +1,62 @@
+"""The model that is differentiated, and what its file says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from glob import escape
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...base.errors import GraphError
+from ..loading.load import LoadOptions, loaded, opened
+from ..loading.model import OnnxModel
+
+__all__ = ["SourceModel", "source_of"]
+
+
+class SourceModel(NamedTuple):
+    """A model as a graph.
+
+    names  all names of the file, which nothing new may have
+    notes  {input or output: what the file says of it}
+    told   of the file: its name, digest and producer
+    """
+
+    model: OnnxModel
+    names: frozenset[str]
+    notes: Mapping[str, str]
+    told: Mapping[str, str]
+
+
+def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) -> SourceModel:
+    """What was given, loaded; initializers among `wrt` are variables."""
+    if isinstance(given, OnnxModel):
+        if shapes:
+            raise GraphError("shapes= is for a file; of a loaded model, say it to gg.onnx.load")
+        told = {"name": given.graph.name or "", "producer": given.producer}
+        return SourceModel(given, frozenset({*given.tensors, *given.inputs}), {}, told)
+    with opened(given) as (proto, folder):
+        stored = [t.name for t in proto.graph.initializer]
+        trainable = [escape(name) for name in wrt if name in stored]
+        model = loaded(proto, folder, LoadOptions(trainable or False, shapes=shapes or {}))
+        made = [name for node in proto.graph.node for name in node.output]
+        said = (*proto.graph.input, *proto.graph.output)
+        notes = {each.name: each.doc_string for each in said if each.doc_string}
+        raw = _bytes_of(given, proto)
+    told = {
+        "name": "" if folder is None else Path(given).name,
+        "sha256": sha256(raw).hexdigest(),
+        "producer": model.producer,
+    }
+    names = frozenset({*stored, *made, *[each.name for each in said]})
+    return SourceModel(model, names, notes, told)
+
+
+def _bytes_of(given: Any, proto: Any) -> bytes:
+    if isinstance(given, bytes):
+        return given
+    if given is proto or type(given) is type(proto):
+        raw: bytes = given.SerializeToString(deterministic=True)
+        return raw
+    return Path(given).read_bytes()

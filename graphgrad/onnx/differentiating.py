@@ -1,0 +1,278 @@
+"""`differentiate`: a model of ONNX with derivatives among its outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ExportError, GradientError, did_you_mean
+from ..base.flags import truth
+from ..compiled import compile
+from ..ir.graph import restored
+from ..ir.node import Node, Region, RuleCall, Tensor
+from ..ir.program import needed
+from ..ops.base import constant
+from ..ops.shape.reshaping import broadcast_to
+from ..regions.rules import is_registered
+from ..rules.entries import library
+from .deriving.ends import ends_of, names_of
+from .deriving.kinds import KINDS, DerivativeQuestion
+from .deriving.naming import STYLES, AddedNames
+from .deriving.source import SourceModel, source_of
+from .exporting import OnnxFile, Said, checked_dtype
+from .loading.model import OnnxModel
+from .package import need_onnx
+
+__all__ = ["differentiate"]
+
+WEIGHTS = ("copy", "external")
+BY_ROWS = ("jacobian", "hessian", "laplacian")
+SUMMED = ("gradient", "hvp", "hessian", "laplacian")
+
+
+@restored
+def differentiate(
+    model: Any,
+    of: str | Callable[[dict[str, Tensor]], Tensor] | None = None,
+    wrt: str | Iterable[str] | None = None,
+    *,
+    kind: str = "gradient",
+    order: int | None = None,
+    per_example: bool = False,
+    cotangent: Any = "ones",
+    overrides: Mapping[Any, Any] | str | None = None,
+    forward: bool = True,
+    path: str | os.PathLike[str] | None = None,
+    weights: str = "copy",
+    dtype: Any = None,
+    shapes: Mapping[str, Any] | None = None,
+    unconnected: str = "error",
+    provenance: bool = True,
+    names: str = "/",
+) -> OnnxModel:
+    """A model of ONNX with derivatives of its outputs as further outputs.
+
+    Inputs and outputs of the model keep their names, order, dtypes and lengths; what is added has
+    names of its own, which differ (`__1`) from all in the file. `metadata["graphgrad.derivative"]`
+    says in JSON what was asked of which file, the names that were added, and the rules on the way.
+    For y called `of`, with xs called `wrt`:
+
+    | kind | outputs | inputs beside | what |
+    | --- | --- | --- | --- |
+    | "gradient" | gradient/x | | d sum(y) / dx |
+    | "vjp" | gradient/x | cotangent/y | d sum(y * cotangent) / dx |
+    | "jvp" | jvp/y | direction/x | dy as all x move along their directions |
+    | "hvp" | hvp/x | direction/x | the Hessian of sum(y) times the directions |
+    | "jacobian" | jacobian/y/x | | dy/dx, of shape y.shape + x.shape |
+    | "hessian" | hessian/a/b | | that of sum(y), of shape a.shape + b.shape |
+    | "laplacian" | laplacian/x | | the trace of the Hessian of sum(y) by x |
+
+    Parameters:
+        model: a file, its bytes, a ModelProto of the package onnx, or what gg.onnx.load returned:
+            then nodes are added to its graph, and marks in it count.
+        of: the name of an output or of any tensor of the file; None: the only floating output; or a
+            function of {name: output} that returns a tensor made of them. Placeholders that it
+            makes are inputs, and with forward=True its value is an output of its name (`value` of a
+            lambda).
+        wrt: names of inputs, of tensors inside or of initializers (of a loaded model, of its
+            variables); None: all floating inputs.
+        kind: what is added.
+        order: of kind "gradient" or "vjp": 1, or the gradient of how the one of the order before
+            changes along inputs direction/x; 2 is "hvp".
+        per_example: of a Jacobian, Hessian or Laplacian: for each row of the first axis, in which
+            no other row has a part; shapes have that axis once, in front.
+        cotangent: what y is multiplied by before it is summed: "ones", "input" (an input
+            cotangent/y), or an array that broadcasts to y.
+        overrides: as for gg.gradients; a rule of gg.rules that needs no arguments by its name too:
+            {"Relu": "guided"}.
+        forward: whether the outputs of the model are outputs.
+        path: where the new model is written; None: it is not.
+        weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside.
+        dtype: as for gg.onnx.export.
+        shapes: as for gg.onnx.load, of a model that is not loaded.
+        unconnected: where nothing flows, "error", or "zero": zeros.
+        provenance: whether nodes say in their metadata where they are from.
+        names: "/": as above. "_": identifiers, `gradient_of_x`, `jacobian_of_y_by_x`.
+
+    Returns: an OnnxModel with the added inputs and outputs behind those that were there.
+
+    Raises: GraphError for a name that the model does not have; DTypeError for integers;
+    GradientError where nothing flows, which says where the path ends, and for options that do not
+    fit each other; FileError for what cannot be loaded; ExportError for what cannot be written.
+    Nothing is written then.
+
+    Source: products with the Hessian [Pearlmutter 1994, "Fast exact multiplication by the
+    Hessian"].
+
+    >>> import onnx
+    >>> node = onnx.helper.make_node("Mul", ["x", "x"], ["y"])
+    >>> x, y = (onnx.helper.make_tensor_value_info(n, 1, ["N"]) for n in "xy")
+    >>> square = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    >>> model = gg.onnx.differentiate(square, "y", "x")
+    >>> list(model.outputs)
+    ['y', 'gradient/x']
+    >>> model([1.0, 3.0])[1]
+    array([2., 6.], dtype=float32)
+    """
+    need_onnx("gg.onnx.differentiate")
+    for what, flag in (("per_example", per_example), ("forward", forward)):
+        truth(what, flag)
+    truth("provenance", provenance)
+    degree = _checked(kind, order, per_example, cotangent)
+    _one_of("weights", weights, WEIGHTS)
+    _one_of("unconnected", unconnected, ("error", "zero"))
+    _one_of("names", names, STYLES)
+    written_dtype = checked_dtype(dtype)
+    source = source_of(model, names_of(wrt), shapes)
+    with source.model.graph:
+        ends = ends_of(source, of, names_of(wrt))
+        known = {*source.names, *[t.node.name for t in ends.added]}
+        asked = DerivativeQuestion(
+            ends,
+            AddedNames(names, known),
+            degree,
+            per_example,
+            _cotangent("input" if kind == "vjp" else cotangent, ends.y),
+            _rules_of(overrides),
+            unconnected == "zero",
+        )
+        derived = KINDS[kind](asked)
+    outputs = dict(source.model.outputs) if forward else {}
+    if forward and not ends.own:
+        outputs[_free(ends.name, source)] = ends.y
+    inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
+    told = {
+        "of": ends.name,
+        "wrt": list(ends.xs),
+        "kind": kind,
+        "order": degree,
+        "per_example": per_example,
+        "inputs": list(inputs),
+        "outputs": list(derived),
+        "rules": _rules_on_the_way(derived),
+        "source": dict(source.told),
+    }
+    answer = _with(source, inputs, {**outputs, **derived}, told)
+    if path is not None:
+        _write(answer, source, Path(path), written_dtype, weights, provenance)
+    return answer
+
+
+def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) -> int:
+    """The order; GradientError for options that do not fit each other."""
+    _one_of("kind", kind, tuple(KINDS))
+    if per_example and kind not in BY_ROWS:
+        raise GradientError(
+            f"per_example is of {', '.join(BY_ROWS)}: a {kind} of a sum has a row for each example"
+        )
+    if order is not None and (isinstance(order, bool) or not isinstance(order, int) or order < 1):
+        raise GradientError(f"order is an int from 1 on, or None, got {order!r}")
+    if order not in (None, 1) and kind not in ("gradient", "vjp"):
+        raise GradientError(f"order is of a gradient; a {kind} has its own, got order={order}")
+    if isinstance(cotangent, str):
+        _one_of("cotangent", cotangent, ("ones", "input"))
+    if kind not in SUMMED and not (isinstance(cotangent, str) and cotangent == "ones"):
+        raise GradientError(f"cotangent is of {', '.join(SUMMED)}, not of a {kind}")
+    return order or 1
+
+
+def _one_of(what: str, given: Any, known: tuple[str, ...]) -> None:
+    if not isinstance(given, str) or given not in known:
+        near = did_you_mean(given, known) if isinstance(given, str) else ""
+        listed = ", ".join(map(repr, known))
+        raise GradientError(f"{what} is one of {listed}, got {given!r}. {near}".rstrip())
+
+
+def _cotangent(given: Any, y: Tensor) -> Any:
+    """A word as it is, an array in the shape of y."""
+    if isinstance(given, str):
+        return given
+    return broadcast_to(constant(np.asarray(given, y.dtype)), y.shape)
+
+
+def _rules_of(overrides: Any) -> Any:
+    """Overrides with rules of the library made, where they are named."""
+    if not isinstance(overrides, Mapping):
+        return overrides
+    return {site: _rule_of(rule) for site, rule in overrides.items()}
+
+
+def _rule_of(rule: Any) -> Any:
+    entry = library().get(rule) if isinstance(rule, str) and not is_registered(rule) else None
+    if entry is None or entry.builds:
+        return rule
+    try:
+        return entry.make()
+    except TypeError as error:
+        raise GradientError(
+            f"gg.rules.{rule} takes arguments, so its name says not enough: {error}"
+        ) from None
+
+
+def _free(name: str, source: SourceModel) -> str:
+    return AddedNames("/", source.names).new(name)
+
+
+def _rules_on_the_way(outputs: Mapping[str, Tensor]) -> list[dict[str, Any]]:
+    """The rules that were called, beside those of the ops, and for how many sites each."""
+    sites: defaultdict[str, set[Node | Region]] = defaultdict(set)
+    for node in needed([], outputs.values()):
+        if isinstance(node.origin, RuleCall):
+            sites[node.origin.rule].add(node.origin.site)
+    return [{"rule": rule, "sites": len(found)} for rule, found in sorted(sites.items())]
+
+
+def _with(
+    source: SourceModel,
+    inputs: Mapping[str, Tensor],
+    outputs: dict[str, Tensor],
+    told: dict[str, Any],
+) -> OnnxModel:
+    """The model with more inputs, and these outputs."""
+    old = source.model
+    return OnnxModel(
+        old.graph,
+        {**old.inputs, **inputs},
+        outputs,
+        {**old.tensors, **inputs, **outputs},
+        old.operators,
+        old.opset,
+        old.producer,
+        {**old.metadata, "graphgrad.derivative": json.dumps(told)},
+        old.trainable,
+    )
+
+
+def _write(
+    answer: OnnxModel,
+    source: SourceModel,
+    path: Path,
+    dtype: str | None,
+    weights: str,
+    provenance: bool,
+) -> None:
+    """The model as a file; ExportError."""
+    f = compile(list(answer.inputs.values()), list(answer.outputs.values()), backend="numpy")
+    if f._access.counted:
+        raise ExportError(
+            "it draws random numbers without a seed: give the draws a key that is an input, or a "
+            "seed"
+        )
+    variables = {t: name for name, t in source.model.tensors.items() if t.node.type == "Variable"}
+    named = {**{t: name for name, t in answer.inputs.items()}, **variables}
+    said = Said(
+        {t.node: name for t, name in named.items()},
+        list(answer.outputs),
+        source.notes,
+        answer.metadata,
+        provenance,
+    )
+    file = OnnxFile(f, dtype, said)
+    file.write()
+    file.save(path, True if weights == "external" else None)

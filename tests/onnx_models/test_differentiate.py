@@ -1,0 +1,292 @@
+"""`gg.onnx.differentiate`: derivatives of a file beside its outputs, as torch computes them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+from .making import BOOL, INT64, mlp, model_of, node, onnx, values
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+QUIET = onnxruntime.SessionOptions()
+QUIET.log_severity_level = 3
+KINDS = ("gradient", "vjp", "jvp", "hvp", "jacobian", "hessian", "laplacian")
+
+
+def session_of(path):
+    return onnxruntime.InferenceSession(str(path), QUIET)
+
+
+def run(path, feeds):
+    """{output: array} in onnxruntime."""
+    session = session_of(path)
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(None, feeds), strict=True))
+
+
+def near(found, expected):
+    scale = max(1.0, float(np.abs(expected).max(initial=0)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * scale)
+
+
+@pytest.fixture
+def saved(tmp_path, rng):
+    """tanh(x @ w) @ v and its places, with names, notes and lengths."""
+    w, v = rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
+    nodes = [
+        node("MatMul", ["x", "w"], ["/body/h"], name="/body/MatMul"),
+        node("Tanh", ["/body/h"], ["a"], name="/body/act/Tanh"),
+        node("MatMul", ["a", "v"], ["y"], name="/head/MatMul"),
+        node("ArgMax", ["y"], ["place"], axis=1, keepdims=0),
+        node("Round", ["y"], ["rounded"]),
+        node("Mul", ["rounded", "shift"], ["steps"]),
+    ]
+    weights = {"w": w.astype("float32"), "v": v.astype("float32")}
+    inputs = [({"x": ["batch", 3], "shift": []},), ({"mask": ["batch"]}, BOOL)]
+    model = model_of(nodes, inputs, {"y": ["batch", 2]}, weights)
+    model.graph.output.extend([*values({"place": ["batch"]}, INT64), *values({"steps": None})])
+    model.graph.input[0].doc_string = "three numbers"
+    model.metadata_props.add(key="license", value="MIT")
+    onnx.save(model, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx", w, v
+
+
+def slope(x, w, v):
+    return (1 - np.tanh(x @ w) ** 2) * v.sum(1) @ w.T
+
+
+def test_inputs_and_outputs_stay_and_derivatives_come_behind(saved, tmp_path, rng):
+    path, w, v = saved
+    model = gg.onnx.differentiate(path, "y", "x", path=tmp_path / "d.onnx")
+    proto = onnx.load(tmp_path / "d.onnx")
+    onnx.checker.check_model(proto, full_check=True)
+    assert list(model.inputs) == [i.name for i in proto.graph.input] == ["x", "shift", "mask"]
+    names = ["y", "place", "steps", "gradient/x"]
+    assert list(model.outputs) == [o.name for o in proto.graph.output] == names
+    dims = [d.dim_param or d.dim_value for d in proto.graph.input[0].type.tensor_type.shape.dim]
+    assert dims == ["batch", 3]
+    assert proto.graph.input[0].doc_string == "three numbers"
+    assert {t.name for t in proto.graph.initializer} >= {"w", "v"}
+    x = rng.normal(size=(5, 3)).astype("float32")
+    feeds = {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)}
+    found = run(tmp_path / "d.onnx", feeds)
+    near(found["gradient/x"], slope(x, w, v))
+    near(found["y"], np.tanh(x @ w) @ v)
+    np.testing.assert_array_equal(found["place"], found["y"].argmax(1))
+    near(model(*feeds.values())[3], slope(x, w, v))
+
+
+def test_metadata_say_what_was_asked_of_which_file(saved, tmp_path):
+    path, *_ = saved
+    out = tmp_path / "d.onnx"
+    gg.onnx.differentiate(path, "y", "x", kind="jvp", overrides={"Tanh": gg.rules.ste()}, path=out)
+    told = {p.key: p.value for p in onnx.load(out).metadata_props}
+    assert told["license"] == "MIT"
+    asked = json.loads(told["graphgrad.derivative"])
+    assert (asked["of"], asked["wrt"], asked["kind"], asked["order"]) == ("y", ["x"], "jvp", 1)
+    assert (asked["inputs"], asked["outputs"]) == (["direction/x"], ["jvp/y"])
+    assert asked["source"]["name"] == "m.onnx"
+    assert len(asked["source"]["sha256"]) == 64
+
+
+def test_rules_are_chosen_by_op_type_and_counted(saved, tmp_path, rng):
+    path, w, v = saved
+    out, x = tmp_path / "d.onnx", rng.normal(size=(5, 3)).astype("float32")
+    gg.onnx.differentiate(path, "y", "x", overrides={"Tanh": "guided"}, path=out, forward=False)
+    feeds = {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)}
+    given = {i.name for i in session_of(out).get_inputs()}
+    found = run(out, {n: a for n, a in feeds.items() if n in given})
+    assert list(found) == ["gradient/x"]
+    near(found["gradient/x"], np.where((x @ w > 0) & (v.sum(1) > 0), v.sum(1), 0) @ w.T)
+    (told,) = [p for p in onnx.load(out).metadata_props if p.key == "graphgrad.derivative"]
+    (rule,) = json.loads(told.value)["rules"]
+    assert (rule["rule"].rstrip("()"), rule["sites"]) == ("guided", 1)
+    with pytest.raises(gg.GradientError, match=r"gg\.rules\.clip_norm takes arguments"):
+        gg.onnx.differentiate(path, "y", "x", overrides={"Tanh": "clip_norm"})
+    with pytest.raises(gg.GraphGradError, match="Did you mean 'Tanh'"):
+        gg.onnx.differentiate(path, "y", "x", overrides={"Tanhh": "guided"})
+
+
+def test_marks_on_a_loaded_model_count(saved, rng):
+    path, w, v = saved
+    model = gg.onnx.load(path)
+    model.graph.mark(gg.select.op("Tanh"), gg.rules.ste())
+    found = gg.onnx.differentiate(model, "y", "x")
+    x = rng.normal(size=(2, 3)).astype("float32")
+    (*_, dx) = found(x, np.float32(0), np.ones(2, bool))
+    near(dx, np.broadcast_to(v.sum(1) @ w.T, (2, 3)))
+
+
+def test_by_tensors_inside_and_by_weights(saved, tmp_path, rng):
+    path, w, v = saved
+    out, x = tmp_path / "d.onnx", rng.normal(size=(5, 3)).astype("float32")
+    gg.onnx.differentiate(path, "y", ["a", "/body/h", "w"], path=out)
+    found = run(out, {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)})
+    h = (1 - np.tanh(x @ w) ** 2) * v.sum(1)
+    near(found["gradient/a"], np.broadcast_to(v.sum(1), (5, 4)))
+    near(found["gradient/body/h"], h)
+    near(found["gradient/w"], x.T @ h)
+    gg.onnx.differentiate(path, "a", "x", path=out)
+    found = run(out, {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)})
+    near(found["gradient/x"], (1 - np.tanh(x @ w) ** 2) @ w.T)
+
+
+def test_a_function_of_outputs_with_an_input_of_its_own(saved, tmp_path, rng):
+    path, w, v = saved
+
+    def loss(outputs):
+        label = gg.placeholder(("batch",), "int64", name="label")
+        return gg.sum(gg.nn.cross_entropy(outputs["y"], label))
+
+    model = gg.onnx.differentiate(path, loss, "x", path=tmp_path / "d.onnx")
+    assert list(model.inputs)[-1] == "label"
+    assert list(model.outputs) == ["y", "place", "steps", "loss", "gradient/x"]
+    x, label = rng.normal(size=(5, 3)).astype("float32"), np.arange(5) % 2
+    feeds = {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool), "label": label}
+    found = run(tmp_path / "d.onnx", feeds)
+    a = np.tanh(x @ w)
+    p = np.exp(a @ v) / np.exp(a @ v).sum(1, keepdims=True)
+    near(found["loss"], -np.log(p[np.arange(5), label]).sum())
+    near(found["gradient/x"], ((p - np.eye(2)[label]) @ v.T * (1 - a * a)) @ w.T)
+
+
+def test_names_are_never_taken_twice(rng):
+    weights = {"gradient/x": np.ones(3, "float32"), "gradient_of_x": np.ones(3, "float32")}
+    nodes = [node("Mul", ["x", "gradient/x"], ["h"]), node("Mul", ["h", "gradient_of_x"], ["y"])]
+    proto = model_of(nodes, {"x": ["N", 3]}, ["y"], weights)
+    assert list(gg.onnx.differentiate(proto).outputs) == ["y", "gradient/x__1"]
+    assert list(gg.onnx.differentiate(proto, names="_").outputs) == ["y", "gradient_of_x__1"]
+    found = gg.onnx.differentiate(proto, kind="jacobian", names="_")
+    assert list(found.outputs)[1] == "jacobian_of_y_by_x"
+    raw = gg.onnx.differentiate(proto.SerializeToString(), kind="jvp", names="_")
+    assert (list(raw.inputs), list(raw.outputs)) == (["x", "direction_of_x"], ["y", "jvp_of_y"])
+
+
+def test_higher_orders_go_along_one_direction(tmp_path, rng):
+    proto = model_of([node("Sin", ["x"], ["y"])], {"x": ["N"]}, ["y"])
+    gg.onnx.differentiate(proto, order=3, path=tmp_path / "d.onnx")
+    x, v = rng.normal(size=(2, 4)).astype("float32")
+    found = run(tmp_path / "d.onnx", {"x": x, "direction/x": v})
+    near(found["gradient/x"], -np.cos(x) * v * v)
+
+
+def test_a_cotangent_is_an_input_or_an_array(saved, tmp_path, rng):
+    path, w, v = saved
+    x, dy = rng.normal(size=(5, 3)).astype("float32"), rng.normal(size=(5, 2)).astype("float32")
+    feeds = {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)}
+    h = 1 - np.tanh(x @ w) ** 2
+    gg.onnx.differentiate(path, "y", "x", cotangent=[0.0, 2.0], path=tmp_path / "d.onnx")
+    near(run(tmp_path / "d.onnx", feeds)["gradient/x"], 2 * (h * v[:, 1]) @ w.T)
+    gg.onnx.differentiate(path, "y", "x", cotangent="input", path=tmp_path / "d.onnx")
+    found = run(tmp_path / "d.onnx", {**feeds, "cotangent/y": dy})
+    near(found["gradient/x"], (h * (dy @ v.T)) @ w.T)
+
+
+@pytest.mark.parametrize("kind", ["jacobian", "hessian", "laplacian"])
+def test_per_example_is_the_diagonal_in_examples(kind, saved, rng):
+    path, *_ = saved
+    x = rng.normal(size=(4, 3)).astype("float32")
+    feeds = (x, np.array(2, "float32"), np.ones(4, bool))
+    (*_, rows) = gg.onnx.differentiate(path, "y", "x", kind=kind, per_example=True)(*feeds)
+    if kind == "laplacian":
+        (*_, whole) = gg.onnx.differentiate(path, "y", "x", kind="hessian", per_example=True)(
+            *feeds
+        )
+        near(rows, np.trace(whole, axis1=1, axis2=2))
+        return
+    (*_, whole) = gg.onnx.differentiate(path, "y", "x", kind=kind)(*feeds)
+    near(rows, np.stack([whole[i, :, i] for i in range(4)]))
+
+
+def test_what_flows_nowhere_is_said_with_the_end_of_the_path(saved):
+    path, *_ = saved
+    with pytest.raises(gg.GradientError, match=r"'steps' to 'x'.*Round.*is 0"):
+        gg.onnx.differentiate(path, "steps", "x")
+    with pytest.raises(gg.GradientError, match="'y' to 'shift': it does not depend on it"):
+        gg.onnx.differentiate(path, "y", "shift")
+    with pytest.raises(gg.GradientError, match=r"'value' to 'x'.*ArgMax.* makes int64"):
+        gg.onnx.differentiate(path, lambda o: gg.astype(o["place"], "float32"), "x")
+    (*_, dx) = gg.onnx.differentiate(path, "steps", "x", unconnected="zero")(
+        np.ones((2, 3), "float32"), np.float32(1), np.ones(2, bool)
+    )
+    assert not dx.any()
+
+
+def test_curvature_of_what_is_linear_in_pieces_is_refused(rng):
+    proto, _ = mlp(rng)
+    for kind in ("hvp", "hessian", "laplacian"):
+        with pytest.raises(gg.GradientError, match=r"does not change with 'x'.*piecewise"):
+            gg.onnx.differentiate(proto, kind=kind)
+    found = gg.onnx.differentiate(proto, kind="laplacian", unconnected="zero")
+    assert found(rng.normal(size=(2, 3)).astype("float32"))[1] == 0
+
+
+REFUSED = [
+    ({"of": "z"}, gg.GraphError, "of: the model has no tensor 'z'. Floating outputs: y, steps"),
+    ({"of": "placee"}, gg.GraphError, "Did you mean 'place'"),
+    ({"of": "place"}, gg.DTypeError, "of: 'place' is int64.*Floating outputs: y, steps"),
+    ({"of": None}, gg.GradientError, "which output.*y: float32.*place.*steps"),
+    ({"of": 3}, gg.GradientError, "of is a name"),
+    ({"of": lambda o: 1.0}, gg.GradientError, "of returned 1.0"),
+    ({"wrt": "mask"}, gg.DTypeError, "wrt: 'mask' is bool.*Floating inputs: x, shift"),
+    ({"wrt": "X"}, gg.GraphError, "wrt: the model has no tensor 'X'. Did you mean 'x'"),
+    ({"wrt": ["x", "x"]}, gg.GradientError, "names 'x' twice"),
+    ({"wrt": []}, gg.GradientError, "names nothing"),
+    ({"kind": "hesian"}, gg.GradientError, "kind is one of.*Did you mean 'hessian'"),
+    ({"order": 0}, gg.GradientError, "order is an int from 1 on"),
+    ({"order": 2, "kind": "jvp"}, gg.GradientError, "order is of a gradient"),
+    ({"per_example": True}, gg.GradientError, "per_example is of jacobian"),
+    ({"per_example": 1}, TypeError, "per_example is True or False"),
+    ({"cotangent": "one"}, gg.GradientError, "Did you mean 'ones'"),
+    ({"cotangent": "input", "kind": "jvp"}, gg.GradientError, "not of a jvp"),
+    ({"cotangent": np.ones(3)}, gg.ShapeError, "3"),
+    ({"weights": "none"}, gg.GradientError, "weights is one of"),
+    ({"unconnected": "none"}, gg.GradientError, "unconnected is one of"),
+    ({"names": "."}, gg.GradientError, "names is one of"),
+    ({"dtype": "int8"}, gg.ExportError, "dtype is float32"),
+    ({"shapes": {"z": (1,)}}, gg.FileError, "no input 'z'"),
+    ({"overrides": {"Tanh": "stee"}}, gg.UnknownGradientError, "stee"),
+    ({"kind": "jacobian", "per_example": True, "wrt": "w"}, gg.ShapeError, "first axes"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "says"), REFUSED)
+def test_what_cannot_be_asked_is_refused_and_nothing_is_written(
+    options, error, says, saved, tmp_path
+):
+    path, *_ = saved
+    with pytest.raises(error, match=says):
+        gg.onnx.differentiate(
+            path, **{"of": "y", "wrt": "x", "path": tmp_path / "d.onnx", **options}
+        )
+    assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_draws_without_a_seed_are_refused(saved, tmp_path):
+    path, *_ = saved
+    with pytest.raises(gg.ExportError, match="draws random numbers"):
+        gg.onnx.differentiate(
+            path,
+            lambda o: o["y"] * gg.random.normal((2,), dtype="float32"),
+            "x",
+            path=tmp_path / "d.onnx",
+        )
+    assert not (tmp_path / "d.onnx").exists()
+
+
+def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path, rng):
+    wide = model_of(
+        [node("MatMul", ["x", "w"], ["h"]), node("Tanh", ["h"], ["y"])],
+        {"x": ["N", 20]},
+        ["y"],
+        {"w": rng.normal(size=(20, 20)).astype("float32")},
+    )
+    gg.onnx.differentiate(wide, path=tmp_path / "a.onnx", weights="external", provenance=False)
+    assert (tmp_path / "a.onnx.data").stat().st_size >= 1600
+    proto = onnx.load(tmp_path / "a.onnx")
+    assert not any(n.metadata_props for n in proto.graph.node)
+    assert any(p.key == "graphgrad.derivative" for p in proto.metadata_props)
+    near(run(tmp_path / "a.onnx", {"x": np.zeros((1, 20), "float32")})["y"], np.zeros((1, 20)))
