@@ -20,8 +20,8 @@ EXIT_CODES = """\
 exit codes:
   0  done, and nothing found
   1  found: differences (diff), findings (check, lint), a NaN or infinity (run --guard); or nothing
-     of that name (ops, rules), something that cannot be loaded (onnx), or something needed is
-     missing (doctor)
+     of that name (ops, rules), something that cannot be loaded or is not what differences say
+     (onnx), or something needed is missing (doctor, onnx --check)
   2  the command cannot be done as it was given: a name, an option, a feed, a file, a package
   3  your code raised: the module, the function, a rule or a py_function
 """
@@ -111,7 +111,7 @@ COMMANDS = {
         "commands.filing:info",
     ),
     "onnx": Command(
-        "say what is in a model of ONNX, and what of it cannot be loaded",
+        "say what is in a model of ONNX, or write one with derivatives of its outputs",
         "commands.models:onnx_arguments",
         "commands.models:onnx",
     ),

@@ -1,4 +1,4 @@
-"""`onnx`: what is in a model of ONNX, and what of it cannot be loaded."""
+"""`onnx`: what is in a model of ONNX, what of it cannot be loaded, and derivatives for it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from ..onnx.loading.protobuf import metadata_of, opsets_of
 from ..onnx.loading.survey import ModelSurvey, survey
 from ..onnx.loading.tensors import type_name
 from ..onnx.package import need_onnx
+from .deriving import derivative_arguments, derive, derived_kind
 
 
 def onnx_arguments(parser: ArgumentParser) -> None:
-    """MODEL."""
+    """MODEL, and which derivatives it is given."""
     parser.add_argument("file", metavar="MODEL", type=Path, help="a model of ONNX")
+    derivative_arguments(parser)
 
 
 def onnx(options: Namespace) -> int:
-    """A line for each thing; exit code 1 where something cannot be loaded."""
+    """A line for each thing, or a new model; exit code 1 where something is wrong with it."""
     need_onnx("this command")
+    kind = derived_kind(options)
+    if kind is not None:
+        return derive(options, kind)
     path: Path = options.file
     with opened(path) as (model, _):
         needs = survey(model)

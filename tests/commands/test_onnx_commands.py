@@ -1,5 +1,7 @@
 """Commands on models of ONNX."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,88 @@ def test_what_cannot_be_loaded_is_said(folder, tmp_path, capsys):
     (tmp_path / "no.onnx").write_bytes(b"no model")
     assert main(["onnx", str(tmp_path / "no.onnx")]) == 2
     assert "is no ONNX model" in capsys.readouterr().err
+
+
+@pytest.fixture
+def curved(tmp_path):
+    """y:0 = sin(x:0) * w, and places."""
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    weight = onnx.numpy_helper.from_array(np.full(2, 3.0, "float32"), "w")
+    nodes = [node("Sin", ["x:0"], ["h"]), node("Mul", ["h", "w"], ["y:0"])]
+    nodes += [node("ArgMax", ["y:0"], ["place"], axis=1)]
+    x, y = (info(f"{n}:0", 1, ["N", 2]) for n in "xy")
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y, info("place", 7, None)], [weight])
+    (tmp_path / "m.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    return str(tmp_path / "m.onnx")
+
+
+DERIVATIVES = [
+    (["--gradient"], "output gradient/x:0: float32[N, 2]"),
+    (["--gradient", "y:0:x:0,w"], "output gradient/w: float32[2]"),
+    (["--gradient", "h:x:0", "--no-forward"], "output gradient/x:0: float32[N, 2]"),
+    (["--gradient", ":x:0", "--order", "2"], "input direction/x:0: float32[N, 2]"),
+    (["--vjp", "y:0", "--names", "_"], "input cotangent_of_y_0: float32[N, 2]"),
+    (["--jvp"], "output jvp/y:0: float32[N, 2]"),
+    (["--hvp"], "output hvp/x:0: float32[N, 2]"),
+    (["--jacobian", "y:0:x:0"], "output jacobian/y:0/x:0: float32[N, 2, N, 2]"),
+    (["--jacobian", "--per-example"], "output jacobian/y:0/x:0: float32[N, 2, 2]"),
+    (["--hessian", "--shapes", "x:0=4,2"], "output hessian/x:0/x:0: float32[4, 2, 4, 2]"),
+    (["--hessian", "--per-example"], "output hessian/x:0/x:0: float32[N, 2, 2]"),
+    (["--laplacian"], "output laplacian/x:0: float32[]"),
+    (["--laplacian", "--per-example", "--external"], "output laplacian/x:0: float32[N]"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), DERIVATIVES, ids=lambda part: str(part[0]))
+def test_a_model_with_derivatives_is_written_and_checked(options, says, curved, tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    out = str(tmp_path / "d.onnx")
+    assert main(["onnx", curved, *options, "-o", out, "--check"]) == 0
+    said, error = capsys.readouterr()
+    assert says in said
+    assert f"written: {out}, " in said
+    compared = "w cannot be moved" if "w" in options[-1].split(",") else "and differences: relative"
+    assert compared in said
+    assert error == ""
+
+
+def test_a_rule_answers_for_an_op_type_and_is_not_compared(curved, tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    command = ["onnx", curved, "--gradient", "y:0", "-o", str(tmp_path / "d.onnx"), "--check"]
+    assert main([*command, "--rule", "Sin=guided"]) == 0
+    assert "not compared: rules answer on the way" in capsys.readouterr().out
+
+
+def test_a_wrong_derivative_is_found(curved, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    derived = importlib.import_module("graphgrad.commands.derived")
+    command = ["onnx", curved, "--gradient", "-o", str(tmp_path / "d.onnx"), "--check"]
+    monkeypatch.setattr(derived, "STEPS", (1.0,))
+    assert main(command) == 1
+    assert ", more than 0.01" in capsys.readouterr().out
+    monkeypatch.setattr(derived, "onnxruntime", None)
+    assert main(command) == 1
+    assert "not checked: that needs onnxruntime" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--gradient"], "--gradient writes a new model: say where by -o FILE"),
+        (["-o", "d.onnx"], "-o goes with a derivative"),
+        (["--per-example"], "--per-example goes with a derivative"),
+        (["--gradient", "z", "-o", "{}"], "the model has no tensor 'z'"),
+        (["--gradient", "place", "-o", "{}"], "of: 'place' is int64"),
+        (["--hvp", "-o", "{}", "--rule", "Sin"], "--rule takes NAME=VALUE, got 'Sin'"),
+        (["--hvp", "-o", "{}", "--rule", "Sine=ste"], "Did you mean 'Sin'"),
+        (["--hvp", "-o", "{}", "--shapes", "z=3"], "shapes: it has no input 'z'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_derived_is_said_and_nothing_is_written(
+    options, says, curved, tmp_path, capsys
+):
+    out = tmp_path / "d.onnx"
+    assert main(["onnx", curved, *[part.format(out) for part in options]]) == 2
+    assert says in capsys.readouterr().err
+    assert not out.exists()
