@@ -113,7 +113,7 @@ def test_forms_make_few_numbers():
     ]
     for each in made[:2]:
         refused(model_of([each], image, ["y"], sizes), "at most 16777216 are made")
-    inputs = [(image, 1), ({"i": [1, 1, far]}, 7)]
+    inputs = [({"x": [1, 2, far]}, 1), ({"i": [1, 1, far]}, 7)]
     made[2].input[1] = "i"
     refused(model_of(made[2:], inputs, ["y"]), "at most 16777216 are made")
     weights = {"w": np.ones((1, 4, 2), "float32"), "r": np.ones((1, 4, 1), "float32")}

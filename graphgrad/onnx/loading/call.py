@@ -120,6 +120,13 @@ class OperatorCall:
             return entries(self.values[i])
         return [int(d) for d in self.known(i, what).reshape(-1)]
 
+    def one(self, i: int, what: str) -> Dimension:
+        """An input that is one integer, or one length that may be known only when run."""
+        dims = self.dims(i, what)
+        if len(dims) != 1:
+            raise FileError(f"its {what} are {len(dims)}, not one number")
+        return dims[0]
+
     def whole(self, i: int, what: str) -> int:
         """An input that is one known integer."""
         number = self.known(i, what)

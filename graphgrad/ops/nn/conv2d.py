@@ -11,6 +11,7 @@ from math import prod
 from typing import ClassVar, Self
 
 from ...base.errors import ShapeError
+from ...ir.onnx import NoOnnxForm
 from ...ir.types import computed, elements, lengths
 from ..base import (
     NO_GRAD,
@@ -34,7 +35,7 @@ from ..shape.folding import folded, unfolded
 from ..shape.reshaping import Transpose
 from . import by_channel
 from .moving_windows import ONE, Extent, Padding, Pair, Window, Windowed, known_lengths, one_known
-from .onnx_windows import OF_ONNX, around, first, last, static_lengths
+from .onnx_windows import OF_ONNX, around, first, last, placed_back, with_borders
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """The axes of an image with its channels first, in the order with them last; and back."""
@@ -293,14 +294,21 @@ class Conv2DBackpropInput(Convolution):
         return self.back(xp, window.scatter(xp, pieces, (n, g * c), dz.dtype))
 
     def to_onnx(self, to: Any, w: Any, dz: Any, like: Any = None) -> Any:
-        size = self.size if like is None else static_lengths(self, like)
         around(self, dz, w.shape[:2])
+        image, filters = first(to, self, dz), to.Transpose(w, perm=OF_ONNX)
+        size = self.size if like is None else self.spatial(like.shape)
+        if not all(isinstance(d, int) for d in size):
+            filters.shape = tuple([w.shape[i] for i in OF_ONNX])
+            at = 2 if self.data_format == "NCHW" else 1
+            n = to.lengths(*size) if like is None else to.Shape(like, start=at, end=at + 2)
+            dx = placed_back(to, self, image, filters, n, self.dilation, self.groups)
+            return last(to, self, dx)
         axes = self.moved(size, w.shape[:2], self.dilation).axes
         moves = zip(axes, w.shape[:2], self.strides, self.dilation, strict=True)
         made = [(e.out - 1) * s + (k - 1) * d + 1 - e.low - e.high for e, k, s, d in moves]
         dx = to.ConvTranspose(
-            first(to, self, dz),
-            to.Transpose(w, perm=OF_ONNX),
+            image,
+            filters,
             group=self.groups,
             strides=list(self.strides),
             dilations=list(self.dilation),
@@ -402,16 +410,32 @@ class Conv2DBackpropFilter(Convolution):
     def to_onnx(self, to: Any, x: Any, dz: Any, like: Any = None) -> Any:
         """A convolution with examples for channels, and dz for filters; strides are dilations."""
         size = like.shape[:2] if self.size is None else self.size
-        if self.groups != 1:
-            return None
         moves = around(self, x, size, self.dilation)
-        if "pads" not in moves:
-            static_lengths(self, x)
-        image, filters = (to.Transpose(first(to, self, t), perm=[1, 0, 2, 3]) for t in (x, dz))
+        image = first(to, self, x)
+        if "auto_pad" in moves:
+            at = 2 if self.data_format == "NCHW" else 1
+            lengths = to.Shape(x, start=at, end=at + 2)
+            image = with_borders(to, self, image, lengths, size, self.dilation)
+            moves = {}
+        filters = to.Transpose(first(to, self, dz), perm=[1, 0, 2, 3])
         turned = {"strides": list(self.dilation), "dilations": list(self.strides)}
-        dw = to.Conv(image, filters, **(moves | turned))
+        examples = self._by_group(to, x, image)
+        dw = to.Conv(examples, filters, group=self.groups, **(moves | turned))
         kept = to.Slice(dw, [0, 0], list(size), [2, 3])
         return to.Transpose(kept, perm=[2, 3, 0, 1])
+
+    def _by_group(self, to: Any, x: Any, image: Any) -> Any:
+        """Channels of a group in front, and examples of every group side by side behind."""
+        channels = x.shape[self.channels]
+        if self.groups == 1:
+            return to.Transpose(image, perm=[1, 0, 2, 3])
+        if not isinstance(channels, int):
+            raise NoOnnxForm(f"{self.type} of groups needs a known number of channels")
+        lengths = to.Shape(image, start=2, end=4)
+        count, own = to.Shape(image, start=0, end=1), channels // self.groups
+        apart = to.reshape(image, count, to.value([self.groups, own]), lengths)
+        turned = to.Transpose(apart, perm=[2, 1, 0, 3, 4])
+        return to.reshape(turned, to.value([own]), to.Mul(count, [self.groups]), lengths)
 
     def vjp(self, node: Node, dw: Tensor) -> Gradients:
         x, dz, *like = node.inputs

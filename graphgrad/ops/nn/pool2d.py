@@ -8,6 +8,7 @@ from functools import reduce
 from itertools import accumulate
 from math import prod
 
+from ...ir.onnx import NoOnnxForm
 from ...ir.types import elements, lengths
 from ..base import (
     ZERO,
@@ -40,7 +41,7 @@ from ..shape.folding import folded, unfolded
 from ..shape.reshaping import BroadcastTo, Reshape
 from ..shape.slicing import FULL, Slice
 from .moving_windows import ONE, Padding, Pair, Window, Windowed, known_lengths, one_known
-from .onnx_windows import around, first, joined_pieces, last, static_lengths
+from .onnx_windows import around, first, is_static, joined_pieces, last, placed_back, static_lengths
 
 PLACES = 16
 """Those in a window, at most, for which pooling is taken apart."""
@@ -257,9 +258,24 @@ class MaxPoolGrad(Largest):
         return [xp.where(hit, share, 0) for hit in hits]
 
     def to_onnx(self, to: Any, dy: Any, x: Any, y: Any) -> Any:
+        if not is_static(self, x) and self.ties == "first":
+            image = first(to, self, x)
+            flat, none = to.Reshape(self.largest(to, x), [-1]), np.zeros(1, dy.dtype)
+            zeros = to.ConstantOfShape(to.Reshape(to.Size(image), [1]), value=none)
+            dys = to.Reshape(first(to, self, dy), [-1])
+            dx = to.ScatterElements(zeros, flat, dys, axis=0, reduction="add")
+            return last(to, self, to.Reshape(dx, to.Shape(image), allowzero=1))
         window = self.moved(static_lengths(self, x), self.window, self.dilation)
         rows = to.traced(lambda xp, *ts: self.rows(xp, self.pieces(xp, *ts)), dy, x, y)
         return joined_pieces(to, self, rows, window)
+
+    def largest(self, to: Any, x: Any) -> Any:
+        """Where in an image of ONNX, as a row of numbers, the largest of each window stands."""
+        if self.beside(x):
+            raise NoOnnxForm(f"{self.type} of windows beside an image needs known lengths")
+        moves = around(self, x, self.window, self.dilation)
+        window = list(self.window)
+        return to.MaxPool(first(to, self, x), outputs=2, kernel_shape=window, **moves)[1]
 
     def hits(self, xp: Any, x: Any, y: Any) -> tuple[Window, list[Any]]:
         """For each place in the window whether the gradient goes there."""
@@ -335,6 +351,13 @@ class MaxPoolGradGrad(MaxPoolGrad):
     def infer(self, dx: TensorType, x: TensorType, y: TensorType) -> Types:
         self.check(dx, x, y)
         return (y,)
+
+    def to_onnx(self, to: Any, dx: Any, x: Any, y: Any) -> Any:
+        if is_static(self, x) or self.ties != "first":
+            return None
+        places = self.largest(to, x)
+        row = to.Reshape(first(to, self, dx), [-1])
+        return last(to, self, to.Gather(row, places))
 
     def kernel(self, xp: Any, dx: Any, x: Any, y: Any) -> Any:
         window, hits = self.hits(xp, x, y)
@@ -457,10 +480,28 @@ class AvgPoolGrad(Pool):
         return [share] * (self.window[0] * self.window[1])
 
     def to_onnx(self, to: Any, dy: Any, like: Any = None) -> Any:
-        lengths = self.size if like is None else static_lengths(self, like)
+        lengths = self.size if like is None else self.spatial(like.shape)
+        if like is not None and not is_static(self, like):
+            return last(to, self, self._of_any_length(to, dy, like))
         window = self.moved(lengths, self.window)
         rows = to.traced(lambda xp, dy: self.rows(xp, self.pieces(xp, dy, window)), dy)
         return joined_pieces(to, self, rows, window)
+
+    def _of_any_length(self, to: Any, dy: Any, like: Any) -> Any:
+        """Equal shares, put back by a transposed convolution with ones."""
+        channels, dtype = dy.shape[self.channels], dy.dtype
+        if not isinstance(channels, int):
+            raise NoOnnxForm(f"{self.type} of open lengths needs a known number of channels")
+        at = 2 if self.data_format == "NCHW" else 1
+        n = to.Shape(like, start=at, end=at + 2)
+        ones = to.value(np.ones((channels, 1, *self.window), dtype))
+        counts = to.value(np.asarray(prod(self.window), dtype))
+        if self.padding == "SAME" or (self.padding != "VALID" and any(map(any, self.padding))):
+            image = to.ConstantOfShape(to.Concat([1, 1], n, axis=0), value=np.ones(1, dtype))
+            one = to.value(np.ones((1, 1, *self.window), dtype))
+            counts = to.Conv(image, one, **around(self, like, self.window))
+        share = to.Div(first(to, self, dy), counts)
+        return placed_back(to, self, share, ones, n, ONE, channels)
 
     def vjp(self, node: Node, ddx: Tensor) -> Gradients:
         return apply(AvgPool(*self.attributes()), ddx), *(ZERO for _ in node.inputs[1:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ....base.errors import FileError, ShapeError
@@ -10,10 +12,12 @@ from ....ir.types import as_dtype
 from ....ops.arrays.at import at
 from ....ops.arrays.taking import take
 from ....ops.base import cast, constant
+from ....ops.create.creation import arange
 from ....ops.elementwise.logic import where
 from ....ops.nn.classes import one_hot
+from ....ops.reduce.sorting import take_along_axis
 from ....ops.shape.indexing import getitem
-from ....ops.shape.reshaping import normal_axis
+from ....ops.shape.reshaping import normal_axis, reshape
 from ..call import OperatorCall
 from .common import few
 from .table import form
@@ -29,6 +33,9 @@ def _gather(call: OperatorCall) -> Tensor:
 def _gather_elements(call: OperatorCall) -> Tensor:
     x, indices = call.tensors
     axis = normal_axis(call.attribute("axis", 0), x.ndim)
+    beside = [i for i in range(x.ndim) if i != axis]
+    if x.ndim == indices.ndim and all(x.shape[i] == indices.shape[i] is not None for i in beside):
+        return take_along_axis(x, indices, axis)
     return getitem(x, _along(x, indices, axis))
 
 
@@ -72,10 +79,12 @@ def _places(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
 def _counted(like: Tensor, axis: int, place: int) -> Tensor:
     """0, 1, 2, ... along an axis, of the rank of another tensor."""
     length = like.shape[axis]
-    if not isinstance(length, int):
-        raise ShapeError(f"the indices are {like!r}, whose lengths have to be known")
-    shape = [1] * like.ndim
+    if length is None:
+        raise ShapeError(f"the indices are {like!r}, of which a length depends on data")
+    shape: list[Any] = [1] * like.ndim
     shape[place] = length
+    if not isinstance(length, int):
+        return reshape(arange(length), shape)
     return constant(np.arange(few(length)).reshape(shape), "int64")
 
 

@@ -35,6 +35,8 @@ def _max_pool(call: OperatorCall) -> Any:
     if kind_of(x.dtype) == "b":
         raise DTypeError(f"MaxPool takes numbers, got {x!r}")
     if not call.wants(1):
+        if w.open_over(x.shape[2:]):
+            w = w.spelled(told_spatial(x)).to_the_end(told_spatial(x))
         x, w = padded(x, w, lowest(x.dtype))
         return nn.max_pool(
             x, w.kernel, w.strides, w.pads, "NCHW", ceil_mode=w.ceil, dilation=w.dilations
@@ -58,7 +60,7 @@ def _average_pool(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     w = windows_of(call, x, [])
     with_borders = bool(call.attribute("count_include_pad", 0))
-    if set(w.dilations) == {1} and not w.open:
+    if set(w.dilations) == {1} and not w.open_over(x.shape[2:]):
         return nn.avg_pool(x, w.kernel, w.strides, w.pads, "NCHW", w.ceil, with_borders)
     return cast(window_sums(x, w) / _terms(x, w, with_borders), x.dtype)
 
@@ -79,7 +81,7 @@ def _terms(x: Tensor, w: Windows, with_borders: bool) -> Tensor:
 def _lp_pool(call: OperatorCall) -> Tensor:
     x = call.tensor(0)
     w, p = windows_of(call, x, []), call.attribute("p", 2)
-    if set(w.dilations) == {1} and not w.open:
+    if set(w.dilations) == {1} and not w.open_over(x.shape[2:]):
         return nn.lp_pool(x, p, w.kernel, w.strides, w.pads, "NCHW", w.ceil)
     return cast(power(window_sums(power(absolute(x), p), w), 1 / p), x.dtype)
 

@@ -124,6 +124,6 @@ def _running(call: OperatorCall) -> Tensor:
 @form("TopK")
 def _topk(call: OperatorCall) -> tuple[Tensor, Tensor]:
     x = call.tensor(0)
-    count = call.needed("k") if call.opset < 10 else call.whole(1, "number of elements")
+    count = call.needed("k") if call.opset < 10 else call.one(1, "number of elements")
     call.attribute("sorted")  # in order is one of the orders that may be
     return topk(x, count, call.attribute("axis", -1), largest=bool(call.attribute("largest", 1)))

@@ -41,6 +41,10 @@ class Windows(NamedTuple):
         """Whether widths of borders are known only when run."""
         return any(isinstance(width, Length) for pair in self.pads for width in pair)
 
+    def open_over(self, lengths: Sequence[Any]) -> bool:
+        """Whether only a run knows what is beside an image of these lengths."""
+        return self.open or (self.ceil and not all(isinstance(n, int) for n in lengths))
+
     def counts(self, lengths: Sequence[Any]) -> list[Any]:
         """How many windows there are along axes of these lengths."""
         counts = []
