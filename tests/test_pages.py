@@ -17,6 +17,7 @@ PYTHON, SHELL = ("python", "pycon"), ("bash", "console")
 
 NEEDS = {"bfloat16.md": ["ml_dtypes"], "jax.md": ["jax", "flatbuffers"], "scale.md": ["jax"]}
 NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"], "howto/open.md": ["jax"]}
+NEEDS |= {"onnx_gradients.md": ["onnx", "onnxruntime"]}
 """The packages without which a page cannot run."""
 
 ELSEWHERE = {"tf1.md": "tests/tf1/test_document.py"}
@@ -112,4 +113,31 @@ def models():
     return {"images": rng.uniform(-2.1, 2.6, size=(2, 3, 8, 8)).astype("float32")}
 
 
-GIVEN = {"onnx.md": models}
+def differentiable_models():
+    """What the page of gradients takes for granted: models in files."""
+    from tests.onnx_models.making import model_of, node, onnx
+
+    rng = np.random.default_rng(0)
+    moved = [node("MatMul", ["pos", "strain"], ["change"]), node("Add", ["pos", "change"], ["at"])]
+    square = [node("Mul", ["at", "at"], ["squares"]), node("Exp", ["squares"], ["wells"])]
+    energy = [*moved, *square, node("ReduceSum", ["wells"], ["energy"], keepdims=0)]
+    inputs = {"pos": ["atoms", 3], "strain": [3, 3]}
+    onnx.save(model_of(energy, inputs, {"energy": []}), "energy.onnx")
+    shapes = {"filter": (4, 3, 3, 3), "fc": (4, 3)}
+    weights = {n: rng.normal(size=shape).astype("float32") for n, shape in shapes.items()}
+    classifier = [
+        node("Conv", ["image", "filter"], ["maps"], strides=[2, 2]),
+        node("Relu", ["maps"], ["relu"]),
+        node("GlobalAveragePool", ["relu"], ["means"]),
+        node("Flatten", ["means"], ["flat"]),
+        node("MatMul", ["flat", "fc"], ["logits"]),
+    ]
+    image, logits = {"image": ["N", 3, "H", "W"]}, {"logits": ["N", 3]}
+    onnx.save(model_of(classifier, image, logits, weights), "classifier.onnx")
+    sphere = [node("ReduceL2", ["x", "axes"], ["distance"], keepdims=0)]
+    axes = {"axes": np.array([1])}
+    onnx.save(model_of(sphere, {"x": ["N", 3]}, ["distance"], axes), "distance.onnx")
+    return {}
+
+
+GIVEN = {"onnx.md": models, "onnx_gradients.md": differentiable_models}

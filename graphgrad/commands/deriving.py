@@ -29,7 +29,7 @@ WHAT = {
 
 
 WITH_A_KIND = "output order per_example rule shapes dtype zero external".split()  # noqa: SIM905
-WITH_A_KIND += "no_forward no_provenance check".split()  # noqa: SIM905
+WITH_A_KIND += "forward no_forward no_provenance check".split()  # noqa: SIM905
 
 
 def derivative_arguments(parser: ArgumentParser) -> None:
@@ -64,7 +64,9 @@ def derivative_arguments(parser: ArgumentParser) -> None:
     add("--dtype", choices=("float32", "float64"), help="write every float as this")
     add("--zero", action="store_true", help="zeros, not an error, where nothing flows")
     add("--external", action="store_true", help="write weights into a file beside")
-    add("--no-forward", action="store_true", help="leave the outputs of MODEL out")
+    forward = of_derivatives.add_mutually_exclusive_group()
+    forward.add_argument("--forward", metavar="NAMES", help="only these outputs, or tensors inside")
+    forward.add_argument("--no-forward", action="store_true", help="leave the outputs of MODEL out")
     add("--no-provenance", action="store_true", help="leave out where each node is from")
     add("--names", choices=("/", "_"), default="/", help="_: gradient_of_x, not gradient/x")
     add(
@@ -97,7 +99,7 @@ def derive(options: Namespace, kind: str) -> int:
         order=options.order,
         per_example=options.per_example,
         overrides=dict(_pair("--rule", text) for text in options.rule) or None,
-        forward=not options.no_forward,
+        forward=options.forward.split(",") if options.forward else not options.no_forward,
         path=options.output,
         weights="external" if options.external else "copy",
         dtype=options.dtype,

@@ -21,7 +21,7 @@ from ..ops.base import constant
 from ..ops.shape.reshaping import broadcast_to
 from ..regions.rules import is_registered
 from ..rules.entries import library
-from .deriving.ends import ends_of, names_of
+from .deriving.ends import ends_of, named, names_of
 from .deriving.kinds import KINDS, DerivativeQuestion
 from .deriving.naming import STYLES, AddedNames
 from .deriving.source import SourceModel, source_of
@@ -47,7 +47,7 @@ def differentiate(
     per_example: bool = False,
     cotangent: Any = "ones",
     overrides: Mapping[Any, Any] | str | None = None,
-    forward: bool = True,
+    forward: bool | Iterable[str] = True,
     path: str | os.PathLike[str] | None = None,
     weights: str = "copy",
     dtype: Any = None,
@@ -91,7 +91,8 @@ def differentiate(
             cotangent/y), or an array that broadcasts to y.
         overrides: as for gg.gradients; a rule of gg.rules that needs no arguments by its name too:
             {"Relu": "guided"}.
-        forward: whether the outputs of the model are outputs.
+        forward: whether the outputs of the model are outputs; or names of tensors that are, also of
+            some inside.
         path: where the new model is written; None: it is not.
         weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside.
         dtype: as for gg.onnx.export.
@@ -121,8 +122,7 @@ def differentiate(
     array([2., 6.], dtype=float32)
     """
     need_onnx("gg.onnx.differentiate")
-    for what, flag in (("per_example", per_example), ("forward", forward)):
-        truth(what, flag)
+    truth("per_example", per_example)
     truth("provenance", provenance)
     degree = _checked(kind, order, per_example, cotangent)
     _one_of("weights", weights, WEIGHTS)
@@ -130,6 +130,7 @@ def differentiate(
     _one_of("names", names, STYLES)
     written_dtype = checked_dtype(dtype)
     source = source_of(model, names_of(wrt), shapes)
+    outputs = _forward(source, forward)
     with source.model.graph:
         ends = ends_of(source, of, names_of(wrt))
         known = {*source.names, *[t.node.name for t in ends.added]}
@@ -143,7 +144,6 @@ def differentiate(
             unconnected == "zero",
         )
         derived = KINDS[kind](asked)
-    outputs = dict(source.model.outputs) if forward else {}
     if forward and not ends.own:
         outputs[_free(ends.name, source)] = ends.y
     inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
@@ -180,6 +180,13 @@ def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) ->
     if kind not in SUMMED and not (isinstance(cotangent, str) and cotangent == "ones"):
         raise GradientError(f"cotangent is of {', '.join(SUMMED)}, not of a {kind}")
     return order or 1
+
+
+def _forward(source: SourceModel, asked: Any) -> dict[str, Tensor]:
+    """The tensors of the model that are outputs, by name."""
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        return dict(source.model.outputs) if truth("forward", asked) else {}
+    return {name: named(source, name, "forward") for name in asked}
 
 
 def _one_of(what: str, given: Any, known: tuple[str, ...]) -> None:

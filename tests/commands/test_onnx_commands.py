@@ -83,6 +83,7 @@ DERIVATIVES = [
     (["--gradient"], "output gradient/x:0: float32[N, 2]"),
     (["--gradient", "y:0:x:0,w"], "output gradient/w: float32[2]"),
     (["--gradient", "h:x:0", "--no-forward"], "output gradient/x:0: float32[N, 2]"),
+    (["--gradient", "y:0:x:0", "--forward", "y:0,h"], "output h: float32[N, 2]"),
     (["--gradient", ":x:0", "--order", "2"], "input direction/x:0: float32[N, 2]"),
     (["--vjp", "y:0", "--names", "_"], "input cotangent_of_y_0: float32[N, 2]"),
     (["--jvp"], "output jvp/y:0: float32[N, 2]"),

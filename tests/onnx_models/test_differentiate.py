@@ -129,8 +129,10 @@ def test_by_tensors_inside_and_by_weights(saved, tmp_path, rng):
     near(found["gradient/a"], np.broadcast_to(v.sum(1), (5, 4)))
     near(found["gradient/body/h"], h)
     near(found["gradient/w"], x.T @ h)
-    gg.onnx.differentiate(path, "a", "x", path=out)
+    gg.onnx.differentiate(path, "a", "x", path=out, forward=["a", "place"])
+    assert list(found) == ["y", "place", "steps", "gradient/a", "gradient/body/h", "gradient/w"]
     found = run(out, {"x": x, "shift": np.array(2, "float32"), "mask": np.ones(5, bool)})
+    assert list(found) == ["a", "place", "gradient/x"]
     near(found["gradient/x"], (1 - np.tanh(x @ w) ** 2) @ w.T)
 
 
@@ -243,6 +245,8 @@ REFUSED = [
     ({"cotangent": "one"}, gg.GradientError, "Did you mean 'ones'"),
     ({"cotangent": "input", "kind": "jvp"}, gg.GradientError, "not of a jvp"),
     ({"cotangent": np.ones(3)}, gg.ShapeError, "3"),
+    ({"forward": ["Y"]}, gg.GraphError, "forward: the model has no tensor 'Y'. Did you mean 'y'"),
+    ({"forward": "y"}, TypeError, "forward is True or False"),
     ({"weights": "none"}, gg.GradientError, "weights is one of"),
     ({"unconnected": "none"}, gg.GradientError, "unconnected is one of"),
     ({"names": "."}, gg.GradientError, "names is one of"),

@@ -11,7 +11,7 @@ from ...ir.program import needed
 from ..loading.model import OnnxModel
 from .source import SourceModel
 
-__all__ = ["DerivativeEnds", "ends_of", "names_of"]
+__all__ = ["DerivativeEnds", "ends_of", "named", "names_of"]
 
 
 class DerivativeEnds(NamedTuple):
@@ -47,7 +47,7 @@ def names_of(wrt: str | Iterable[str] | None) -> list[str]:
 def ends_of(source: SourceModel, of: Any, wrt: Sequence[str]) -> DerivativeEnds:
     """The tensors; GraphError for names that the model does not have, DTypeError for integers."""
     model = source.model
-    xs = {name: _named(source, name, "wrt") for name in wrt} or _floating(model.inputs)
+    xs = {name: named(source, name, "wrt") for name in wrt} or _floating(model.inputs)
     if not xs:
         raise DTypeError(f"no input of the model is floating: {_listed(model.inputs)}")
     if callable(of):
@@ -71,8 +71,8 @@ def _floating(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _choices(model: OnnxModel, what: str) -> str:
-    there = _floating(model.outputs if what == "of" else model.inputs)
-    kind = "outputs" if what == "of" else "inputs"
+    there = _floating(model.inputs if what == "wrt" else model.outputs)
+    kind = "inputs" if what == "wrt" else "outputs"
     return f"Floating {kind}: {', '.join(there) or 'none'}."
 
 
@@ -88,7 +88,7 @@ def _output(source: SourceModel, of: Any) -> tuple[str, Tensor]:
         return floating[0]
     if not isinstance(of, str):
         raise GradientError(f"of is a name, a function of outputs or None, got {of!r}")
-    return of, _named(source, of, "of")
+    return of, named(source, of, "of")
 
 
 def _called(of: Callable[..., Any], model: OnnxModel) -> tuple[str, Tensor]:
@@ -102,9 +102,10 @@ def _called(of: Callable[..., Any], model: OnnxModel) -> tuple[str, Tensor]:
     return (name if name.isidentifier() else "value"), y
 
 
-def _named(source: SourceModel, name: str, what: str) -> Tensor:
+def named(source: SourceModel, name: str, what: str) -> Tensor:
+    """The tensor that the file calls so; GraphError. what: the argument that names it."""
     model = source.model
-    t = model.inputs.get(name) if what == "wrt" else model.outputs.get(name)
+    t = (model.inputs if what == "wrt" else model.outputs).get(name)
     t = model.tensors.get(name) if t is None else t
     if t is not None:
         return t
