@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.length import Length
 
-__all__ = ["AT", "BACKWARD", "places_of", "read_slices", "scattered"]
+__all__ = ["AT", "BACKWARD", "placed_in_zeros", "places_of", "read_slices", "scattered"]
 
 Key = tuple[Any, ...]
 AT, FULL, BACKWARD = "at", (None, None, None), (None, None, -1)
@@ -42,6 +42,54 @@ def scattered(
         return updates if how == "none" else to({"add": "Add", "mul": "Mul"}[how], x, updates)
     places = places_of(to, x, key, indices)
     return to.ScatterND(x, places, updates, reduction=how, shape=x.shape)
+
+
+PADDED = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
+"""What `Pad` of onnxruntime takes."""
+
+
+def placed_in_zeros(
+    to: Any, shape: Sequence[Any], length: Callable[[int], Any], key: Key, x: Any
+) -> Any:
+    """Zeros of a shape with x at a key, as x with borders; None for other keys than blocks.
+
+    length(axis) makes an open length of the shape, as a vector of one element.
+    """
+    if x.dtype not in PADDED or None in key:
+        return None
+    before: list[Any] = []
+    behind: list[Any] = []
+    axes, dropped = [], [axis for axis, item in enumerate(key) if isinstance(item, int)]
+    y = to.Unsqueeze(x, dropped) if dropped else x
+    for axis, item in enumerate(key):
+        start, stop, step = (item, item + 1 or None, 1) if isinstance(item, int) else item
+        if step not in (None, 1) or any(isinstance(bound, Length) for bound in (start, stop)):
+            return None
+        if (start, stop) == (None, None):
+            continue
+        borders = _borders(to, y, axis, (start, stop), shape[axis], length)
+        if borders is None:
+            return None
+        axes.append(axis)
+        before.append(borders[0])
+        behind.append(borders[1])
+    return to.Pad(y, to.lengths(*before, *behind), None, axes) if axes else to.Identity(y)
+
+
+def _borders(
+    to: Any, y: Any, axis: int, bounds: Any, n: Any, length: Callable[[int], Any]
+) -> tuple[Any, Any] | None:
+    """How many zeros stand before and behind a block along an axis of length n."""
+    start, stop = bounds
+    if isinstance(n, int):
+        read = range(*slice(start, stop).indices(n))
+        return read.start, n - read.start - len(read)
+    left = to.Sub(length(axis), to.Shape(y, start=axis, end=axis + 1))
+    if start is None or start >= 0:
+        return start or 0, to.Sub(left, [start or 0])
+    if stop is None:
+        return left, 0
+    return (to.Add(left, [stop]), -stop) if stop < 0 else None
 
 
 def _trimmed(key: Key) -> Key:

@@ -578,6 +578,10 @@ class SumTo(Summing):
         y = to.ReduceSum(x, extra, keepdims=0) if extra else x
         if not like.rank:
             return y
+        of_y = x.shape[len(extra) :]
+        if all(a == b or b == 1 for a, b in zip(of_y, like.shape, strict=True)):
+            told = [i for i, (a, b) in enumerate(zip(of_y, like.shape, strict=True)) if a != b]
+            return to.ReduceSum(y, told, keepdims=1) if told else to.Identity(y)
         shape = to.shape(like)
         apart = to.Not(to.Equal(shape, to.Shape(y)))
         axes = to.Squeeze(to.NonZero(apart), [0])

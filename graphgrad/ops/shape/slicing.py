@@ -30,7 +30,7 @@ from ..base import (
     tensor_type,
 )
 from ..batching import Batch, Outputs
-from ..onnx_places import read_slices, scattered
+from ..onnx_places import placed_in_zeros, read_slices, scattered
 from .updates import with_at
 
 __all__ = [
@@ -126,8 +126,13 @@ class Unslice(Op):
         return with_at(xp.zeros(self.shape, dtype=x.dtype), _indices(self.key), x)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
-        zeros = to.apply(Full(self.shape, 0, x.dtype))
-        return scattered(to, zeros, self.key, x)
+        def length(axis: int) -> Any:
+            return to.lengths(self.shape[axis])
+
+        made = placed_in_zeros(to, self.shape, length, self.key, x)
+        if made is not None:
+            return made
+        return scattered(to, to.apply(Full(self.shape, 0, x.dtype)), self.key, x)
 
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         return (apply(Slice(self.key), dy),)
@@ -166,6 +171,9 @@ class UnsliceLike(Op):
         return with_at(xp.zeros(like.shape, dtype=x.dtype), _indices(self.key), x)
 
     def to_onnx(self, to: Any, x: Any, like: Any) -> Any:
+        made = placed_in_zeros(to, like.shape, lambda axis: to.length(like, axis), self.key, x)
+        if made is not None:
+            return made
         zeros = to.ConstantOfShape(to.shape(like), value=np.zeros(1, x.dtype), shape=like.shape)
         return scattered(to, zeros, self.key, x)
 
