@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.words import visible
 from ..onnx.deriving.kinds import KINDS
-from ..onnx.differentiating import differentiate
+from ..onnx.differentiating import WEIGHTS, differentiate
 from ..onnx.loading.load import opened
 from ..onnx.loading.model import OnnxModel
 from .derived import check_derivative
@@ -28,7 +28,7 @@ WHAT = {
 }
 
 
-WITH_A_KIND = "output order per_example rule shapes dtype zero external".split()  # noqa: SIM905
+WITH_A_KIND = "output order per_example rule shapes dtype zero weights".split()  # noqa: SIM905
 WITH_A_KIND += "forward no_forward no_provenance check".split()  # noqa: SIM905
 
 
@@ -63,7 +63,7 @@ def derivative_arguments(parser: ArgumentParser) -> None:
     )
     add("--dtype", choices=("float32", "float64"), help="write every float as this")
     add("--zero", action="store_true", help="zeros, not an error, where nothing flows")
-    add("--external", action="store_true", help="write weights into a file beside")
+    add("--weights", choices=WEIGHTS, help="external: beside FILE; share: where MODEL has them")
     forward = of_derivatives.add_mutually_exclusive_group()
     forward.add_argument("--forward", metavar="NAMES", help="only these outputs, or tensors inside")
     forward.add_argument("--no-forward", action="store_true", help="leave the outputs of MODEL out")
@@ -101,7 +101,7 @@ def derive(options: Namespace, kind: str) -> int:
         overrides=dict(_pair("--rule", text) for text in options.rule) or None,
         forward=options.forward.split(",") if options.forward else not options.no_forward,
         path=options.output,
-        weights="external" if options.external else "copy",
+        weights=options.weights or "copy",
         dtype=options.dtype,
         shapes=dict(_shape(text) for text in options.shapes) or None,
         unconnected="zero" if options.zero else "error",

@@ -24,6 +24,7 @@ from ..rules.entries import library
 from .deriving.ends import ends_of, named, names_of
 from .deriving.kinds import KINDS, DerivativeQuestion
 from .deriving.naming import STYLES, AddedNames
+from .deriving.shared import SharedWeights
 from .deriving.source import SourceModel, source_of
 from .exporting import OnnxFile, Said, checked_dtype
 from .loading.model import OnnxModel
@@ -31,7 +32,7 @@ from .package import need_onnx
 
 __all__ = ["differentiate"]
 
-WEIGHTS = ("copy", "external")
+WEIGHTS = ("copy", "external", "share")
 BY_ROWS = ("jacobian", "hessian", "laplacian")
 SUMMED = ("gradient", "hvp", "hessian", "laplacian")
 
@@ -94,7 +95,9 @@ def differentiate(
         forward: whether the outputs of the model are outputs; or names of tensors that are, also of
             some inside.
         path: where the new model is written; None: it is not.
-        weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside.
+        weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside;
+            "share": in the file of the model, in whose folder `path` is, and which must stay there
+            as it is: the new file says where in it they lie.
         dtype: as for gg.onnx.export.
         shapes: as for gg.onnx.load, of a model that is not loaded.
         unconnected: where nothing flows, "error", or "zero": zeros.
@@ -130,6 +133,8 @@ def differentiate(
     _one_of("names", names, STYLES)
     written_dtype = checked_dtype(dtype)
     source = source_of(model, names_of(wrt), shapes)
+    if weights == "share":
+        _check_shared(source, path)
     outputs = _forward(source, forward)
     with source.model.graph:
         ends = ends_of(source, of, names_of(wrt))
@@ -226,6 +231,15 @@ def _free(name: str, source: SourceModel) -> str:
     return AddedNames("/", source.names).new(name)
 
 
+def _check_shared(source: SourceModel, path: Any) -> None:
+    """GradientError unless a new file can name that of the model."""
+    if source.path is None or path is None:
+        raise GradientError('weights="share" is of a file and for a path: both are given')
+    old, new = source.path.resolve(), Path(path).resolve()
+    if old.parent != new.parent or old == new:
+        raise GradientError(f'weights="share": {str(path)!r} is to be beside {str(source.path)!r}')
+
+
 def _rules_on_the_way(outputs: Mapping[str, Tensor]) -> list[dict[str, Any]]:
     """The rules that were called, beside those of the ops, and for how many sites each."""
     sites: defaultdict[str, set[Node | Region]] = defaultdict(set)
@@ -281,5 +295,8 @@ def _write(
         provenance,
     )
     file = OnnxFile(f, dtype, said)
+    shared = SharedWeights(source.path) if weights == "share" and source.path else None
     file.write()
-    file.save(path, True if weights == "external" else None)
+    if shared is not None:
+        shared.turn(file.block)
+    file.save(path, True if weights == "external" else None, shared)

@@ -25,10 +25,11 @@ from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
 from ..lower.widen import widen
 from .package import need_onnx
+from .writing.folding import fold_transposes
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
 from .writing.marks import Marked
-from .writing.model import BesideWriter, check_dtype, made_model
+from .writing.model import BesideWriter, ExternalWeights, check_dtype, made_model
 from .writing.operators import Operators
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
 
@@ -188,15 +189,23 @@ class OnnxFile:
             rows = "".join(f"\n  {row}" for row in self.refused)
             raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
         self._outputs()
+        fold_transposes(self.block)
 
-    def save(self, path: Path, external: bool | None) -> None:
-        """Write what was made; external: whether weights go into a file beside."""
+    def save(
+        self, path: Path, external: bool | None, elsewhere: ExternalWeights | None = None
+    ) -> None:
+        """Write what was made.
+
+        external: whether weights go into a file beside. elsewhere: what says where they lie
+        already.
+        """
         total = sum(a.nbytes for a in (*self.initial.values(), *self.block.constants.values()))
         outside = total > INSIDE if external is None else external
-        beside = BesideWriter(f"{path.name}.data") if outside else None
+        beside = BesideWriter(f"{path.name}.data") if outside and elsewhere is None else None
         functions = {(DOMAIN, name): body for name, body in self.forms.functions.items()}
         functions |= self.marked.functions
-        model = made_model(path.stem, self.block, self.initial, functions, self.metadata, beside)
+        weights = beside if elsewhere is None else elsewhere
+        model = made_model(path.stem, self.block, self.initial, functions, self.metadata, weights)
         for each in (*model.graph.input, *model.graph.output):
             each.doc_string = self.said.notes.get(each.name, "")
         if beside is not None:

@@ -93,7 +93,7 @@ DERIVATIVES = [
     (["--hessian", "--shapes", "x:0=4,2"], "output hessian/x:0/x:0: float32[4, 2, 4, 2]"),
     (["--hessian", "--per-example"], "output hessian/x:0/x:0: float32[N, 2, 2]"),
     (["--laplacian"], "output laplacian/x:0: float32[]"),
-    (["--laplacian", "--per-example", "--external"], "output laplacian/x:0: float32[N]"),
+    (["--laplacian", "--per-example", "--weights", "share"], "output laplacian/x:0: float32[N]"),
 ]
 
 

@@ -281,6 +281,46 @@ def test_draws_without_a_seed_are_refused(saved, tmp_path):
     assert not (tmp_path / "d.onnx").exists()
 
 
+def test_weights_may_stay_in_the_file_of_the_model(tmp_path, rng):
+    """Filters as they lie there, matrices turned, and what no file has inside."""
+    weights = {
+        "f": rng.normal(size=(16, 3, 5, 5)).astype("float32"),
+        "w": rng.normal(size=(40, 16)).astype("float32"),
+    }
+    nodes = [
+        node("Conv", ["x", "f"], ["h"]),
+        node("GlobalAveragePool", ["h"], ["m"]),
+        node("Flatten", ["m"], ["v"]),
+        node("Gemm", ["v", "w"], ["t"], transB=1),
+        node("Tanh", ["t"], ["y"]),
+    ]
+    proto = model_of(nodes, {"x": ["N", 3, "H", "W"]}, ["y"], weights)
+    onnx.save(proto, tmp_path / "m.onnx")
+    x = rng.normal(size=(2, 3, 7, 6)).astype("float32")
+    found = {}
+    for how in ("copy", "share"):
+        gg.onnx.differentiate(tmp_path / "m.onnx", path=tmp_path / f"{how}.onnx", weights=how)
+        found[how] = run(tmp_path / f"{how}.onnx", {"x": x})
+    sizes = {how: (tmp_path / f"{how}.onnx").stat().st_size for how in found}
+    assert sizes["copy"] - sizes["share"] > 0.9 * sum(a.nbytes for a in weights.values())
+    assert sizes["copy"] < sum(a.nbytes for a in weights.values()) + 20_000
+    for name, value in found["copy"].items():
+        np.testing.assert_array_equal(found["share"][name], value)
+    again = gg.onnx.load(tmp_path / "share.onnx")
+    near(again(x)[1], found["copy"]["gradient/x"])
+    big = onnx.load(tmp_path / "m.onnx")
+    onnx.save(big, tmp_path / "e.onnx", save_as_external_data=True, location="e.data")
+    gg.onnx.differentiate(tmp_path / "e.onnx", path=tmp_path / "s.onnx", weights="share")
+    near(run(tmp_path / "s.onnx", {"x": x})["gradient/x"], found["copy"]["gradient/x"])
+    for source, path in (
+        (proto, "s.onnx"),
+        (tmp_path / "m.onnx", None),
+        (tmp_path / "m.onnx", "n/s"),
+    ):
+        with pytest.raises(gg.GradientError, match='weights="share"'):
+            gg.onnx.differentiate(source, path=path and tmp_path / path, weights="share")
+
+
 def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path, rng):
     wide = model_of(
         [node("MatMul", ["x", "w"], ["h"]), node("Tanh", ["h"], ["y"])],

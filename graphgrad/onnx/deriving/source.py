@@ -21,12 +21,14 @@ class SourceModel(NamedTuple):
     names  all names of the file, which nothing new may have
     notes  {input or output: what the file says of it}
     told   of the file: its name, digest and producer
+    path   of the file, if it is one
     """
 
     model: OnnxModel
     names: frozenset[str]
     notes: Mapping[str, str]
     told: Mapping[str, str]
+    path: Path | None = None
 
 
 def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) -> SourceModel:
@@ -50,7 +52,8 @@ def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) 
         "producer": model.producer,
     }
     names = frozenset({*stored, *made, *[each.name for each in said]})
-    return SourceModel(model, names, notes, told)
+    path = None if folder is None else Path(given)
+    return SourceModel(model, names, notes, told, path)
 
 
 def _bytes_of(given: Any, proto: Any) -> bytes:

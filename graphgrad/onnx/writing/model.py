@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,16 @@ from ...ir.types import Array, DType, Shape
 from ..package import onnx, onnx_helper, onnx_numpy
 from .values import OnnxBlock, OnnxCall, OnnxValue
 
-__all__ = ["IR", "OPSET", "BesideWriter", "check_dtype", "made_model", "put_metadata"]
+__all__ = [
+    "IR",
+    "OPSET",
+    "BesideWriter",
+    "ExternalPlace",
+    "ExternalWeights",
+    "check_dtype",
+    "made_model",
+    "put_metadata",
+]
 
 OPSET = 21
 IR = 10
@@ -44,7 +53,7 @@ def made_model(
     initial: Mapping[str, Array],
     functions: Mapping[tuple[str, str], OnnxBlock],
     metadata: Mapping[str, str],
-    beside: BesideWriter | None,
+    beside: ExternalWeights | None,
 ) -> Any:
     """The ModelProto. initial: arrays by name, of inputs and of others."""
     arrays = {**initial, **block.constants}
@@ -52,7 +61,8 @@ def made_model(
     domains = sorted({domain for domain, _ in functions})
     opsets = [onnx_helper.make_opsetid("", OPSET)]
     opsets += [onnx_helper.make_opsetid(domain, 1) for domain in domains]
-    known = [v for v in block.typed if v.name not in {r.name for r in block.results}]
+    beside_calls = {*arrays, *[r.name for r in block.results]}
+    known = [v for v in block.typed if v.name not in beside_calls]
     graph = onnx_helper.make_graph(
         [_node(call) for call in block.calls],
         name,
@@ -74,6 +84,21 @@ def made_model(
     return model
 
 
+class ExternalPlace(NamedTuple):
+    """Where an array lies: a file in the folder of the model, the first byte, how many."""
+
+    location: str
+    offset: int
+    length: int
+
+
+class ExternalWeights(Protocol):
+    """What says of arrays where they lie outside of the model."""
+
+    def take(self, array: Array) -> ExternalPlace | None:
+        """The place; None for an array that is inside."""
+
+
 class BesideWriter:
     """Arrays that go into a file beside the model, one after the other."""
 
@@ -82,12 +107,14 @@ class BesideWriter:
         self.arrays: list[tuple[int, Array]] = []
         self.end = 0
 
-    def take(self, array: Array) -> tuple[int, int]:
-        """Where it begins, and how many bytes it has."""
+    def take(self, array: Array) -> ExternalPlace | None:
+        """Where it begins, and how many bytes it has; None for a small one."""
+        if array.nbytes < BESIDE:
+            return None
         start = -(-self.end // ALIGNED) * ALIGNED
         self.arrays.append((start, array))
         self.end = start + array.nbytes
-        return start, array.nbytes
+        return ExternalPlace(self.name, start, array.nbytes)
 
     def write(self, file: Any) -> None:
         """All of them, in ONNX's order of bytes."""
@@ -99,13 +126,13 @@ class BesideWriter:
             at = start + array.nbytes
 
 
-def _tensor(name: str, array: Array, beside: BesideWriter | None) -> Any:
-    if beside is None or array.nbytes < BESIDE:
+def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
+    place = None if beside is None else beside.take(array)
+    if place is None:
         return onnx_numpy.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
-    start, count = beside.take(array)
     proto = onnx.TensorProto(name=name, data_type=enum_of(array.dtype), dims=array.shape)
     proto.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", beside.name), ("offset", start), ("length", count)):
+    for key, value in place._asdict().items():
         proto.external_data.add(key=key, value=str(value))
     return proto
 

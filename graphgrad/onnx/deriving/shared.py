@@ -1,0 +1,65 @@
+"""Weights of a model that stay in its file: where their bytes lie in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...ir.types import Array
+from ..loading.protobuf import read_model
+from ..loading.tensors import array_of_tensor
+from ..writing.model import ExternalPlace
+from ..writing.values import OnnxBlock, OnnxCall
+
+__all__ = ["SharedWeights"]
+
+LEAST = 1024
+"""Bytes of an array for which it is worth it."""
+
+
+class SharedWeights:
+    """The arrays in a file, or beside it, by their bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self._places = dict(_places(path))
+
+    def take(self, array: Array) -> ExternalPlace | None:
+        """Where the bytes of an array lie; None: nowhere."""
+        return self._places.get(_digest(array)) if array.nbytes >= LEAST else None
+
+    def turn(self, block: OnnxBlock) -> None:
+        """Matrices that lie there transposed are made of these by a call."""
+        calls = []
+        for name, array in list(block.constants.items()):
+            if array.ndim == 2 and self.take(array) is None and self.take(array.T) is not None:
+                stored = block.names.fresh(f"{name}/stored")
+                block.constants[stored] = np.ascontiguousarray(array.T)
+                del block.constants[name]
+                calls.append(OnnxCall("Transpose", (stored,), (name,), {"perm": [1, 0]}))
+        block.calls[:0] = calls
+
+
+def _digest(array: Array) -> tuple[str, bytes]:
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return array.dtype.name, sha256(little.data.cast("B") if array.size else b"").digest()
+
+
+def _places(path: Path) -> Iterator[tuple[Any, ExternalPlace]]:
+    raw, end = path.read_bytes(), 0
+    for stored in read_model(path).graph.initializer:
+        array = array_of_tensor(stored, path.parent)
+        if array.nbytes < LEAST:
+            continue
+        said = {entry.key: entry.value for entry in stored.external_data}
+        if said:
+            start = int(said.get("offset", 0))
+            yield _digest(array), ExternalPlace(said["location"], start, array.nbytes)
+        elif stored.raw_data:
+            start = raw.find(stored.raw_data, end)
+            if start >= 0:
+                end = start + len(stored.raw_data)
+                yield _digest(array), ExternalPlace(path.name, start, array.nbytes)
