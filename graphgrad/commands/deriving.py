@@ -28,7 +28,7 @@ WHAT = {
 }
 
 
-WITH_A_KIND = "output order per_example rule shapes dtype zero weights".split()  # noqa: SIM905
+WITH_A_KIND = "output order per_example rule shapes opset dtype zero weights".split()  # noqa: SIM905
 WITH_A_KIND += "forward no_forward no_provenance check".split()  # noqa: SIM905
 
 
@@ -61,6 +61,7 @@ def derivative_arguments(parser: ArgumentParser) -> None:
         metavar="INPUT=LENGTHS",
         help="the shape of an input, as x=1,3,h,w; may be given again",
     )
+    add("--opset", type=int, metavar="N", help="the version of ONNX's operators, 17 to 21")
     add("--dtype", choices=("float32", "float64"), help="write every float as this")
     add("--zero", action="store_true", help="zeros, not an error, where nothing flows")
     add("--weights", choices=WEIGHTS, help="external: beside FILE; share: where MODEL has them")
@@ -102,6 +103,7 @@ def derive(options: Namespace, kind: str) -> int:
         forward=options.forward.split(",") if options.forward else not options.no_forward,
         path=options.output,
         weights=options.weights or "copy",
+        opset=options.opset,
         dtype=options.dtype,
         shapes=dict(_shape(text) for text in options.shapes) or None,
         unconnected="zero" if options.zero else "error",

@@ -29,6 +29,8 @@ from .deriving.source import SourceModel, source_of
 from .exporting import OnnxFile, Said, checked_dtype
 from .loading.model import OnnxModel
 from .package import need_onnx
+from .writing.model import OPSET
+from .writing.older import OLDEST_WRITTEN
 
 __all__ = ["differentiate"]
 
@@ -51,6 +53,7 @@ def differentiate(
     forward: bool | Iterable[str] = True,
     path: str | os.PathLike[str] | None = None,
     weights: str = "copy",
+    opset: int | None = None,
     dtype: Any = None,
     shapes: Mapping[str, Any] | None = None,
     unconnected: str = "error",
@@ -98,6 +101,9 @@ def differentiate(
         weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside;
             "share": in the file of the model, in whose folder `path` is, and which must stay there
             as it is: the new file says where in it they lie.
+        opset: the version of ONNX's operators that is written, 17 to 21, None for 21, with weights
+            in the model; below 21 local functions are opened, and nodes say not where they are
+            from.
         dtype: as for gg.onnx.export.
         shapes: as for gg.onnx.load, of a model that is not loaded.
         unconnected: where nothing flows, "error", or "zero": zeros.
@@ -131,7 +137,7 @@ def differentiate(
     _one_of("weights", weights, WEIGHTS)
     _one_of("unconnected", unconnected, ("error", "zero"))
     _one_of("names", names, STYLES)
-    written_dtype = checked_dtype(dtype)
+    written_dtype, version = checked_dtype(dtype), _version(opset, weights)
     source = source_of(model, names_of(wrt), shapes)
     if weights == "share":
         _check_shared(source, path)
@@ -165,7 +171,7 @@ def differentiate(
     }
     answer = _with(source, inputs, {**outputs, **derived}, told)
     if path is not None:
-        _write(answer, source, Path(path), written_dtype, weights, provenance)
+        _write(answer, source, Path(path), written_dtype, weights, provenance, version)
     return answer
 
 
@@ -185,6 +191,17 @@ def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) ->
     if kind not in SUMMED and not (isinstance(cotangent, str) and cotangent == "ones"):
         raise GradientError(f"cotangent is of {', '.join(SUMMED)}, not of a {kind}")
     return order or 1
+
+
+def _version(opset: Any, weights: str) -> int:
+    """The version of the operators; GradientError for one that is not written."""
+    if opset is None or (opset == OPSET and not isinstance(opset, bool)):
+        return OPSET
+    if isinstance(opset, bool) or opset not in range(OLDEST_WRITTEN, OPSET):
+        raise GradientError(f"opset is {OLDEST_WRITTEN} to {OPSET}, or None, got {opset!r}")
+    if weights != "copy":
+        raise GradientError(f'opset={opset} is with weights="copy": onnx\'s converter moves them')
+    return int(opset)
 
 
 def _forward(source: SourceModel, asked: Any) -> dict[str, Tensor]:
@@ -277,6 +294,7 @@ def _write(
     dtype: str | None,
     weights: str,
     provenance: bool,
+    version: int,
 ) -> None:
     """The model as a file; ExportError."""
     f = compile(list(answer.inputs.values()), list(answer.outputs.values()), backend="numpy")
@@ -299,4 +317,4 @@ def _write(
     file.write()
     if shared is not None:
         shared.turn(file.block)
-    file.save(path, True if weights == "external" else None, shared)
+    file.save(path, True if weights == "external" else None, shared, version)

@@ -29,7 +29,8 @@ from .writing.folding import fold_transposes
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
 from .writing.marks import Marked
-from .writing.model import BesideWriter, ExternalWeights, check_dtype, made_model
+from .writing.model import OPSET, BesideWriter, ExternalWeights, check_dtype, made_model
+from .writing.older import in_version
 from .writing.operators import Operators
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
 
@@ -192,12 +193,16 @@ class OnnxFile:
         fold_transposes(self.block)
 
     def save(
-        self, path: Path, external: bool | None, elsewhere: ExternalWeights | None = None
+        self,
+        path: Path,
+        external: bool | None,
+        elsewhere: ExternalWeights | None = None,
+        opset: int = OPSET,
     ) -> None:
-        """Write what was made.
+        """Write what was made; ExportError.
 
         external: whether weights go into a file beside. elsewhere: what says where they lie
-        already.
+        already. opset: the version of the operators.
         """
         total = sum(a.nbytes for a in (*self.initial.values(), *self.block.constants.values()))
         outside = total > INSIDE if external is None else external
@@ -208,6 +213,7 @@ class OnnxFile:
         model = made_model(path.stem, self.block, self.initial, functions, self.metadata, weights)
         for each in (*model.graph.input, *model.graph.output):
             each.doc_string = self.said.notes.get(each.name, "")
+        model = in_version(model, opset)
         if beside is not None:
             write_atomically(path.with_name(beside.name), beside.write)
         write_atomically(path, lambda out: _write_bytes(out, model))

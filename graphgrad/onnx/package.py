@@ -7,10 +7,11 @@ from typing import Any
 from ..base.errors import GraphGradError
 from ..base.lazy import lazy_module
 
-__all__ = ["need_onnx", "onnx", "onnx_helper", "onnx_numpy"]
+__all__ = ["need_onnx", "onnx", "onnx_helper", "onnx_inliner", "onnx_numpy"]
 
 onnx: Any = lazy_module("onnx")
 onnx_helper: Any = lazy_module("onnx.helper")
+onnx_inliner: Any = lazy_module("onnx.inliner")
 onnx_numpy: Any = lazy_module("onnx.numpy_helper")
 
 

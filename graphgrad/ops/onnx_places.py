@@ -57,9 +57,9 @@ def placed_in_zeros(
     """
     if x.dtype not in PADDED or None in key:
         return None
-    before: list[Any] = []
-    behind: list[Any] = []
-    axes, dropped = [], [axis for axis, item in enumerate(key) if isinstance(item, int)]
+    before: list[Any] = [0] * len(shape)
+    behind: list[Any] = [0] * len(shape)
+    dropped = [axis for axis, item in enumerate(key) if isinstance(item, int)]
     y = to.Unsqueeze(x, dropped) if dropped else x
     for axis, item in enumerate(key):
         start, stop, step = (item, item + 1 or None, 1) if isinstance(item, int) else item
@@ -70,10 +70,8 @@ def placed_in_zeros(
         borders = _borders(to, y, axis, (start, stop), shape[axis], length)
         if borders is None:
             return None
-        axes.append(axis)
-        before.append(borders[0])
-        behind.append(borders[1])
-    return to.Pad(y, to.lengths(*before, *behind), None, axes) if axes else to.Identity(y)
+        before[axis], behind[axis] = borders
+    return to.Pad(y, to.lengths(*before, *behind))
 
 
 def _borders(

@@ -87,7 +87,7 @@ DERIVATIVES = [
     (["--gradient", ":x:0", "--order", "2"], "input direction/x:0: float32[N, 2]"),
     (["--vjp", "y:0", "--names", "_"], "input cotangent_of_y_0: float32[N, 2]"),
     (["--jvp"], "output jvp/y:0: float32[N, 2]"),
-    (["--hvp"], "output hvp/x:0: float32[N, 2]"),
+    (["--hvp", "--opset", "18"], "output hvp/x:0: float32[N, 2]"),
     (["--jacobian", "y:0:x:0"], "output jacobian/y:0/x:0: float32[N, 2, N, 2]"),
     (["--jacobian", "--per-example"], "output jacobian/y:0/x:0: float32[N, 2, 2]"),
     (["--hessian", "--shapes", "x:0=4,2"], "output hessian/x:0/x:0: float32[4, 2, 4, 2]"),

@@ -247,6 +247,8 @@ REFUSED = [
     ({"cotangent": np.ones(3)}, gg.ShapeError, "3"),
     ({"forward": ["Y"]}, gg.GraphError, "forward: the model has no tensor 'Y'. Did you mean 'y'"),
     ({"forward": "y"}, TypeError, "forward is True or False"),
+    ({"opset": 16}, gg.GradientError, "opset is 17 to 21"),
+    ({"opset": 20, "weights": "external"}, gg.GradientError, 'with weights="copy"'),
     ({"weights": "none"}, gg.GradientError, "weights is one of"),
     ({"unconnected": "none"}, gg.GradientError, "unconnected is one of"),
     ({"names": "."}, gg.GradientError, "names is one of"),
@@ -279,6 +281,29 @@ def test_draws_without_a_seed_are_refused(saved, tmp_path):
             path=tmp_path / "d.onnx",
         )
     assert not (tmp_path / "d.onnx").exists()
+
+
+@pytest.mark.parametrize("opset", [17, 18, 19, 20])
+def test_earlier_versions_of_the_operators(opset, tmp_path, rng):
+    """With a loop, borders, and operators of which the converter knows no earlier version."""
+    nodes = [
+        node("Slice", ["x", "from", "to", "axes"], ["part"]),
+        node("MaxPool", ["part"], ["h"], kernel_shape=[2, 2], strides=[1, 1]),
+        node("Tanh", ["h"], ["y"]),
+    ]
+    weights = {n: np.array([i]) for n, i in (("from", 1), ("to", -1), ("axes", 2))}
+    proto = model_of(nodes, {"x": ["N", 1, "H", 5]}, ["y"], weights)
+    proto.graph.input[0].doc_string = "an image"
+    x = rng.normal(size=(2, 1, 6, 5)).astype("float32")
+    path = tmp_path / "d.onnx"
+    for kind in ("gradient", "jacobian"):
+        made = gg.onnx.differentiate(proto, kind=kind, path=path, opset=opset)
+        written = onnx.load(path)
+        assert [(o.domain, o.version) for o in written.opset_import] == [("", opset)]
+        assert written.graph.input[0].doc_string == "an image"
+        assert "graphgrad.derivative" in {p.key for p in written.metadata_props}
+        for found, expected in zip(run(path, {"x": x}).values(), made(x), strict=True):
+            near(found, expected)
 
 
 def test_weights_may_stay_in_the_file_of_the_model(tmp_path, rng):

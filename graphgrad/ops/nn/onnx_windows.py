@@ -96,7 +96,7 @@ def placed_back(
         low = to.Div(_total(to, op, lengths, size, dilation), [2])
     end = to.Add(lengths, low)
     more = to.Max(to.Sub(end, to.Shape(full, start=2, end=4)), [0])
-    padded = to.Pad(full, to.Concat([0, 0], more, axis=0), None, [2, 3])
+    padded = to.Pad(full, to.Concat([0] * 6, more, axis=0))
     return to.Slice(padded, low, end, [2, 3])
 
 
@@ -104,7 +104,7 @@ def with_borders(to: Any, op: Windowed, image: Any, lengths: Any, size: Any, dil
     """An image, channels first, with the borders of padding="SAME" of any length: zeros."""
     total = _total(to, op, lengths, size, dilation)
     low = to.Div(total, [2])
-    return to.Pad(image, to.Concat(low, to.Sub(total, low), axis=0), None, [2, 3])
+    return to.Pad(image, to.Concat([0, 0], low, [0, 0], to.Sub(total, low), axis=0))
 
 
 def _told(op: Windowed) -> list[Pair]:

@@ -396,6 +396,10 @@ class Split(Op):
 
     def to_onnx(self, to: Any, x: Any) -> Any:
         if isinstance(self.at, int):
+            n = x.shape[self.axis]
+            if isinstance(n, int):
+                sizes = [n // self.at] * self.at
+                return to.Split(x, sizes, axis=self.axis, outputs=self.at)
             return to.Split(x, axis=self.axis, outputs=self.at, num_outputs=self.at)
         cuts = [0, *self.at]
         parts = [b - a for a, b in pairwise(cuts)]
