@@ -65,17 +65,6 @@ def differentiate(
     Inputs and outputs of the model keep their names, order, dtypes and lengths; what is added has
     names of its own, which differ (`__1`) from all in the file. `metadata["graphgrad.derivative"]`
     says in JSON what was asked of which file, the names that were added, and the rules on the way.
-    For y called `of`, with xs called `wrt`:
-
-    | kind | outputs | inputs beside | what |
-    | --- | --- | --- | --- |
-    | "gradient" | gradient/x | | d sum(y) / dx |
-    | "vjp" | gradient/x | cotangent/y | d sum(y * cotangent) / dx |
-    | "jvp" | jvp/y | direction/x | dy as all x move along their directions |
-    | "hvp" | hvp/x | direction/x | the Hessian of sum(y) times the directions |
-    | "jacobian" | jacobian/y/x | | dy/dx, of shape y.shape + x.shape |
-    | "hessian" | hessian/a/b | | that of sum(y), of shape a.shape + b.shape |
-    | "laplacian" | laplacian/x | | the trace of the Hessian of sum(y) by x |
 
     Parameters:
         model: a file, its bytes, a ModelProto of the package onnx, or what gg.onnx.load returned:
@@ -86,7 +75,12 @@ def differentiate(
             lambda).
         wrt: names of inputs, of tensors inside or of initializers (of a loaded model, of its
             variables); None: all floating inputs.
-        kind: what is added.
+        kind: what is added, for y called `of` and xs called `wrt`. "gradient": of sum(y), outputs
+            gradient/x. "vjp": of sum(y * cotangent), where cotangent/y is an input. "jvp": how y
+            moves as all x move along inputs direction/x, an output jvp/y. "hvp": the Hessian of
+            sum(y) times the directions, outputs hvp/x. "jacobian": outputs jacobian/y/x, of shape
+            y.shape + x.shape. "hessian": of sum(y), outputs hessian/a/b for each pair of xs, of
+            shape a.shape + b.shape. "laplacian": its trace for each x, outputs laplacian/x.
         order: of kind "gradient" or "vjp": 1, or the gradient of how the one of the order before
             changes along inputs direction/x; 2 is "hvp".
         per_example: of a Jacobian, Hessian or Laplacian: for each row of the first axis, in which
@@ -138,12 +132,13 @@ def differentiate(
     _one_of("unconnected", unconnected, ("error", "zero"))
     _one_of("names", names, STYLES)
     written_dtype, version = checked_dtype(dtype), _version(opset, weights)
-    source = source_of(model, names_of(wrt), shapes)
+    wanted = names_of(wrt)
+    source = source_of(model, wanted, shapes)
     if weights == "share":
         _check_shared(source, path)
     outputs = _forward(source, forward)
     with source.model.graph:
-        ends = ends_of(source, of, names_of(wrt))
+        ends = ends_of(source, of, wanted)
         known = {*source.names, *[t.node.name for t in ends.added]}
         asked = DerivativeQuestion(
             ends,

@@ -118,6 +118,11 @@ def test_marks_on_a_loaded_model_count(saved, rng):
     x = rng.normal(size=(2, 3)).astype("float32")
     (*_, dx) = found(x, np.float32(0), np.ones(2, bool))
     near(dx, np.broadcast_to(v.sum(1) @ w.T, (2, 3)))
+    with pytest.raises(gg.GraphError, match=r"no tensor 'w'\..*trainable=True"):
+        gg.onnx.differentiate(model, "y", "w")
+    trained = gg.onnx.load(path, trainable=True)
+    found = gg.onnx.differentiate(trained, "y", iter(["w", "v"]))
+    assert found.outputs["gradient/w"].shape == (3, 4)
 
 
 def test_by_tensors_inside_and_by_weights(saved, tmp_path, rng):

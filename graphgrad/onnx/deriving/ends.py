@@ -115,10 +115,8 @@ def named(source: SourceModel, name: str, what: str) -> Tensor:
             "so nothing flows there"
         )
     near = did_you_mean(name, source.names, _choices(model, what))
-    hint = ""
-    if what == "wrt" and model.graph is not None and isinstance(name, str) and not near:
-        hint = "A weight of a loaded model is a variable with gg.onnx.load(..., trainable=[name])."
-    raise GraphError(f"{what}: the model has no tensor {name!r}. {near}{hint}".rstrip())
+    hint = " Weights are variables with gg.onnx.load(..., trainable=True)." if source.given else ""
+    raise GraphError(f"{what}: the model has no tensor {name!r}. {near}{hint}")
 
 
 def _listed(tensors: dict[str, Tensor]) -> str:

@@ -22,6 +22,7 @@ class SourceModel(NamedTuple):
     notes  {input or output: what the file says of it}
     told   of the file: its name, digest and producer
     path   of the file, if it is one
+    given  whether it was loaded before
     """
 
     model: OnnxModel
@@ -29,6 +30,7 @@ class SourceModel(NamedTuple):
     notes: Mapping[str, str]
     told: Mapping[str, str]
     path: Path | None = None
+    given: bool = False
 
 
 def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) -> SourceModel:
@@ -37,7 +39,8 @@ def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) 
         if shapes:
             raise GraphError("shapes= is for a file; of a loaded model, say it to gg.onnx.load")
         told = {"name": given.graph.name or "", "producer": given.producer}
-        return SourceModel(given, frozenset({*given.tensors, *given.inputs}), {}, told)
+        names = frozenset({*given.tensors, *given.inputs})
+        return SourceModel(given, names, {}, told, given=True)
     with opened(given) as (proto, folder):
         stored = [t.name for t in proto.graph.initializer]
         trainable = [escape(name) for name in wrt if name in stored]
