@@ -333,6 +333,13 @@ class ReduceMean(Reduction):
         total = xp.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=x.dtype)
         return xp.asarray(total / xp.asarray(_size(x.shape, self.axes), dtype=x.dtype))
 
+    def to_onnx(self, to: Any, x: Any) -> Any:
+        """Of whole images by their operator, beside which convolutions keep their layout."""
+        if x.rank != 4 or self.axes != (2, 3) or x.dtype != np.dtype("float32") or 0 in x.shape:
+            return super().to_onnx(to, x)
+        mean = to.GlobalAveragePool(x)
+        return mean if self.keepdims else to.Squeeze(mean, [2, 3])
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         (x,) = node.inputs
         wide = accumulated_in(x.dtype)  # which has the count
