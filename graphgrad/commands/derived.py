@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import counted
 from ..base.kinds import kind_of
 from ..base.lazy import lazy_module
 from ..base.length import Length
@@ -26,10 +27,13 @@ onnxruntime: Any = lazy_module("onnxruntime")
 
 SIZES = (3, 16)
 """What open lengths are, the larger one where a model does not run with the smaller."""
-STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
-NEAR = 1e-2
-"""The relative error of the best of the steps that passes: of differences in float32."""
-SAME = 1e-4
+STEPS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+"""Those of differences, of which the median is taken: long ones bend, short ones are rounded."""
+NEAR, SAME = 1e-2, 1e-4
+"""Relative errors that pass: of differences in float32, and of two files."""
+KINKS, POINTS = 0.05, 3
+"""The share of elements that may be off, where a step leads over a kink, and how many random points
+are tried until at one no more are."""
 MOST = 256
 """Elements of which a Laplacian is compared."""
 
@@ -42,13 +46,26 @@ def check_derivative(original: Path, derived: Path, answer: OnnxModel) -> tuple[
     if onnxruntime is None:
         return False, ["not checked: that needs onnxruntime (pip install onnxruntime)"]
     told = json.loads(answer.metadata["graphgrad.derivative"])
+    right, rows = False, list[str]()
+    for seed in range(POINTS):
+        right, rows = _verdict(_Check(original, derived, answer, told, seed))
+        if right:
+            break
+    return right, rows
+
+
+def _verdict(check: _Check) -> tuple[bool, list[str]]:
     rows, right = [], True
-    for what, error, limit in _Check(original, derived, answer, told).rows():
-        if error is None:
+    for what, errors, limit in check.rows():
+        if errors is None:
             rows.append(f"not compared: {what}")
             continue
-        right &= error <= limit
-        verdict = "" if error <= limit else f", more than {limit:g}"
+        off = errors > limit
+        passed = off.sum() <= (KINKS if limit == NEAR else 0) * errors.size
+        right &= bool(passed)
+        error = errors[~off].max(initial=0) if passed else errors.max()
+        verdict = "" if passed else f", more than {limit:g}"
+        verdict += f" at {off.sum()} of {counted(errors.size, 'element')}" if off.any() else ""
         rows.append(f"{what}: relative difference {error:.1e}{verdict}")
     return right, rows
 
@@ -60,7 +77,12 @@ class _Check:
     """
 
     def __init__(
-        self, original: Path, derived: Path, answer: OnnxModel, told: Mapping[str, Any]
+        self,
+        original: Path,
+        derived: Path,
+        answer: OnnxModel,
+        told: Mapping[str, Any],
+        seed: int,
     ) -> None:
         self.original = original
         self.answer = answer
@@ -68,7 +90,7 @@ class _Check:
         self.names = dict(zip(told["wrt"], told["outputs"], strict=False))
         self.before = _runner(_with_output(original, told["of"]))
         self.after = _runner(str(derived))
-        self.rng = np.random.default_rng(0)
+        self.rng = np.random.default_rng(seed)
         self.feeds, self.values = self._fed()
 
     def _fed(self) -> tuple[Values, Values]:
@@ -97,22 +119,20 @@ class _Check:
         draws = self.rng.uniform(0.2, 0.9, shape) if positive else self.rng.normal(size=shape)
         return np.asarray(draws).astype(t.dtype)
 
-    def rows(self) -> Iterator[tuple[str, float | None, float]]:
-        """(what was compared, the error or None, the most that is right)."""
+    def rows(self) -> Iterator[tuple[str, Array | None, float]]:
+        """(what was compared, the errors of its elements or None, the most that is right)."""
         if not self.values:
             yield "the model does not run with random input", None, 0
             return
         before = self.before(self.feeds)
         for name, value in before.items():
             if name in self.values and value.dtype.kind == "f":
-                error = _relative(self.values[name], value)
-                yield f"output {name} of both", error, SAME
+                yield f"output {name} of both", _relative(self.values[name], value), SAME
         reason = self._not_compared()
         if reason:
             yield reason, None, 0
-            return
-        kind = self.told["kind"]
-        yield f"{kind} and differences", self._error(), NEAR
+        else:
+            yield f"{self.told['kind']} and differences", self._errors(), NEAR
 
     def _not_compared(self) -> str:
         told = self.told
@@ -134,15 +154,13 @@ class _Check:
 
     # --- differences ----------------------------------------------------------------------------
 
-    def _error(self) -> float:
-        """Of the best step."""
-        kind, order = self.told["kind"], self.told["order"]
-        second = kind in ("hvp", "hessian", "laplacian") or order == 2
-        if not second:
-            return min(self._first(step) for step in STEPS)
+    def _errors(self) -> Array:
+        """One for each element that could be compared."""
+        told = self.told
+        if told["kind"] not in ("hvp", "hessian", "laplacian") and told["order"] != 2:
+            return self._first()
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/gradient.onnx"
-            told = self.told
             made = differentiate(
                 self.original, told["of"], told["wrt"], path=path, forward=False, unconnected="zero"
             )
@@ -152,7 +170,7 @@ class _Check:
             def slopes(feeds: Values) -> Values:
                 return {named[n]: v for n, v in gradient(feeds).items()}
 
-            return min(self._second(slopes, step) for step in STEPS)
+            return self._second(slopes)
 
     def _along(self) -> Values:
         """The directions that are fed, or others."""
@@ -165,33 +183,30 @@ class _Check:
         shapes = {name: self.feeds[name].shape for name in self.told["wrt"]}
         return {n: rng.normal(size=s).astype(self.feeds[n].dtype) for n, s in shapes.items()}
 
-    def _moved(self, run: Run, along: Values, step: float) -> Values:
-        """The central difference of what runs."""
+    def _moved(self, run: Run, along: Values) -> Values:
+        """Central differences of what runs: of each element the median of the steps."""
+        found = [self._differences(run, along, step) for step in STEPS]
+        return {n: np.median([row[n] for row in found], 0) for n in found[0]}
+
+    def _differences(self, run: Run, along: Values, step: float) -> Values:
         ends = []
         for sign in (step, -step):
-            moved = {n: self.feeds[n] + sign * v for n, v in along.items()}
-            ends.append(
-                run({**self.feeds, **{n: a.astype(along[n].dtype) for n, a in moved.items()}})
-            )
-        return {
-            n: (ends[0][n].astype("f8") - ends[1][n].astype("f8")) / (2 * step)
-            for n in ends[0]
-            if ends[0][n].dtype.kind == "f"
-        }
+            moved = {n: (self.feeds[n] + sign * v).astype(v.dtype) for n, v in along.items()}
+            ends.append(run({**self.feeds, **moved}))
+        pairs = {n: (ends[0][n], ends[1][n]) for n in ends[0] if ends[0][n].dtype.kind == "f"}
+        return {n: (a.astype("f8") - b.astype("f8")) / (2 * step) for n, (a, b) in pairs.items()}
 
-    def _first(self, step: float) -> float:
-        along, of = self._along(), self.told["of"]
-        moved = self._moved(self.before, along, step)[of]
-        if self.told["kind"] == "jvp":
-            return _relative(self.values[self.told["outputs"][0]], moved)
-        if self.told["kind"] == "jacobian":
-            return _relative(self._times(self.told["outputs"], moved.ndim, along), moved)
-        seeds = [self.feeds[n] for n in self.told["inputs"]] or [np.ones_like(moved)]
-        slope = sum(np.vdot(self.values[self.names[n]].astype("f8"), v) for n, v in along.items())
-        scale = sum(
-            np.abs(self.values[self.names[n]].astype("f8") * v).sum() for n, v in along.items()
-        )
-        return float(abs(slope - np.vdot(seeds[0], moved)) / max(scale, 1e-6))
+    def _first(self) -> Array:
+        along, told = self._along(), self.told
+        moved = self._moved(self.before, along)[told["of"]]
+        if told["kind"] == "jvp":
+            return _relative(self.values[told["outputs"][0]], moved)
+        if told["kind"] == "jacobian":
+            return _relative(self._times(told["outputs"], moved.ndim, along), moved)
+        seed = self.feeds[told["inputs"][0]] if told["inputs"] else np.ones_like(moved)
+        terms = [self.values[self.names[n]].astype("f8") * v for n, v in along.items()]
+        scale = max(sum(np.abs(t).sum() for t in terms), 1e-6)
+        return np.reshape(abs(sum(t.sum() for t in terms) - np.vdot(seed, moved)) / scale, (1,))
 
     def _times(self, outputs: list[str], front: int, along: Values) -> Array:
         """Matrices by name times the directions, added up; front: the axes of their rows."""
@@ -206,11 +221,11 @@ class _Check:
             total = total + product.reshape(matrix.shape[:front])
         return np.asarray(total)
 
-    def _second(self, slopes: Run, step: float) -> float:
+    def _second(self, slopes: Run) -> Array:
         if self.told["kind"] == "laplacian":
-            return max(self._traced(slopes, name, step) for name in self.told["wrt"])
+            return np.concatenate([self._traced(slopes, name) for name in self.told["wrt"]])
         along = self._along()
-        moved, errors = self._moved(slopes, along, step), []
+        moved, errors = self._moved(slopes, along), []
         count = len(along)
         for i, name in enumerate(self.told["wrt"]):
             if self.told["kind"] == "hessian":
@@ -219,19 +234,18 @@ class _Check:
             else:
                 found = self.values[self.names[name]]
             errors.append(_relative(found, moved[name]))
-        return max(errors)
+        return np.concatenate(errors)
 
-    def _traced(self, slopes: Run, name: str, step: float) -> float:
+    def _traced(self, slopes: Run, name: str) -> Array:
         x = self.feeds[name]
         lead = len(x) if self.told["per_example"] else 1
         columns = np.eye(x.size // lead, dtype=x.dtype)
         total: Any = 0
         for column in columns:
             along = np.broadcast_to(column, (lead, column.size)).reshape(x.shape)
-            moved = self._moved(slopes, {name: along}, step)[name]
+            moved = self._moved(slopes, {name: along})[name]
             total = total + (moved * along).reshape(lead, -1).sum(1)
-        found = np.reshape(self.values[self.names[name]], -1)
-        return _relative(found, np.asarray(total))
+        return _relative(self.values[self.names[name]], np.asarray(total))
 
 
 def _number(length: Any, size: int) -> int:
@@ -240,11 +254,13 @@ def _number(length: Any, size: int) -> int:
     return int(size if known is None else known)
 
 
-def _relative(found: Array, expected: Array) -> float:
+def _relative(found: Array, expected: Array) -> Array:
+    """The error of each element over the largest element."""
     if not expected.size:
-        return 0.0
+        return np.zeros(0)
     scale = max(float(np.abs(expected).max()), 1e-3)
-    return float(np.abs(found.astype("f8") - expected).max() / scale)
+    errors: Array = np.abs(np.ravel(found).astype("f8") - np.ravel(expected)) / scale
+    return errors
 
 
 def _runner(model: Any) -> Run:
