@@ -311,22 +311,23 @@ def test_earlier_versions_of_the_operators(opset, tmp_path, rng):
             near(found, expected)
 
 
-def test_weights_may_stay_in_the_file_of_the_model(tmp_path, rng):
-    """Filters as they lie there, matrices turned, and what no file has inside."""
+@pytest.mark.parametrize("stride", [1, 2])
+def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
+    """Filters as they lie there, also those too large to turn while loading, matrices turned."""
     weights = {
-        "f": rng.normal(size=(16, 3, 5, 5)).astype("float32"),
-        "w": rng.normal(size=(40, 16)).astype("float32"),
+        "f": rng.normal(0, 0.02, size=(64, 32, 6, 6)).astype("float32"),
+        "w": rng.normal(size=(40, 64)).astype("float32"),
     }
     nodes = [
-        node("Conv", ["x", "f"], ["h"]),
+        node("Conv", ["x", "f"], ["h"], strides=[stride, stride]),
         node("GlobalAveragePool", ["h"], ["m"]),
         node("Flatten", ["m"], ["v"]),
         node("Gemm", ["v", "w"], ["t"], transB=1),
         node("Tanh", ["t"], ["y"]),
     ]
-    proto = model_of(nodes, {"x": ["N", 3, "H", "W"]}, ["y"], weights)
+    proto = model_of(nodes, {"x": ["N", 32, "H", "W"]}, ["y"], weights)
     onnx.save(proto, tmp_path / "m.onnx")
-    x = rng.normal(size=(2, 3, 7, 6)).astype("float32")
+    x = rng.normal(size=(2, 32, 9, 8)).astype("float32")
     found = {}
     for how in ("copy", "share"):
         gg.onnx.differentiate(tmp_path / "m.onnx", path=tmp_path / f"{how}.onnx", weights=how)

@@ -17,6 +17,8 @@ from ..writing.values import OnnxBlock, OnnxCall
 
 __all__ = ["SharedWeights"]
 
+STORED = {2: (1, 0), 4: (3, 2, 0, 1), 5: (4, 3, 0, 1, 2)}
+"""{axes of an array: their order in the file, where that is not the array's}"""
 LEAST = 1024
 """Bytes of an array for which it is worth it."""
 
@@ -32,14 +34,19 @@ class SharedWeights:
         return self._places.get(_digest(array)) if array.nbytes >= LEAST else None
 
     def turn(self, block: OnnxBlock) -> None:
-        """Matrices that lie there transposed are made of these by a call."""
+        """Matrices and filters that lie there in another order of axes are made of these."""
         calls = []
         for name, array in list(block.constants.items()):
-            if array.ndim == 2 and self.take(array) is None and self.take(array.T) is not None:
+            perm = STORED.get(array.ndim)
+            if perm is None or self.take(array) is not None:
+                continue
+            there = np.ascontiguousarray(np.transpose(array, perm))
+            if self.take(there) is not None:
                 stored = block.names.fresh(f"{name}/stored")
-                block.constants[stored] = np.ascontiguousarray(array.T)
+                block.constants[stored] = there
                 del block.constants[name]
-                calls.append(OnnxCall("Transpose", (stored,), (name,), {"perm": [1, 0]}))
+                back = np.argsort(perm).tolist()
+                calls.append(OnnxCall("Transpose", (stored,), (name,), {"perm": back}))
         block.calls[:0] = calls
 
 
@@ -50,7 +57,11 @@ def _digest(array: Array) -> tuple[str, bytes]:
 
 def _places(path: Path) -> Iterator[tuple[Any, ExternalPlace]]:
     raw, end = path.read_bytes(), 0
-    for stored in read_model(path).graph.initializer:
+    graph = read_model(path).graph
+    constants = [a.t for node in graph.node if node.op_type == "Constant" for a in node.attribute]
+    for stored in (*constants, *graph.initializer):
+        if not stored.dims:
+            continue
         array = array_of_tensor(stored, path.parent)
         if array.nbytes < LEAST:
             continue

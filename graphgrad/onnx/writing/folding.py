@@ -19,7 +19,12 @@ def fold_transposes(block: OnnxBlock) -> None:
     Filters are loaded in another layout than ONNX's: so they lie in the file in that which they
     were loaded from. What is read in two layouts lies there once, and a runtime makes the other.
     """
-    turned = _turned(block)
+    while turned := _turned(block):
+        _fold(block, turned)
+
+
+def _fold(block: OnnxBlock, turned: Mapping[str, tuple[int, ...]]) -> None:
+    """Those that are named, with the orders of their axes; then unread constants go."""
     made: dict[str, str] = {}
     names: dict[str, str] = {}
     calls: list[OnnxCall] = []
@@ -34,7 +39,7 @@ def fold_transposes(block: OnnxBlock) -> None:
         if first == name:
             array = np.transpose(block.constants[source], turned[source])
             block.constants[name] = np.ascontiguousarray(array)
-    block.calls = [_renamed(call, names) for call in calls] if names else calls
+    block.calls = [_renamed(call, names) for call in calls]
     read = set(_read(block))
     block.constants = {n: a for n, a in block.constants.items() if n in read}
 
