@@ -1,4 +1,4 @@
-"""What opened programs of JAX and of PyTorch share: forms, names, lines and refusals.
+"""What opened programs of JAX and of PyTorch share: forms, names and lines.
 
 A form is a function of the tensors that an operation reads, and of its parameters.
 """
@@ -6,18 +6,16 @@ A form is a function of the tensors that an operation reads, and of its paramete
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from ..base.errors import GraphError
 from ..base.lazy import lazy_module
-from ..base.position import Position, show
+from ..base.position import Position
 from ..ir.graph import current, name_scope
 from ..ir.node import Tensor
 
-__all__ = ["Form", "clean", "gg", "of", "placed", "plain", "refuse"]
+__all__ = ["Form", "clean", "gg", "of", "placed", "plain"]
 
 gg: Any = lazy_module("graphgrad")
 """The vocabulary, by its public names."""
@@ -59,26 +57,3 @@ def placed(scope: str, position: Position | None, build: Callable[[], Any]) -> S
         if position is not None and not isinstance((node.position or ("", 0))[0], str):
             node.position = position
     return made if isinstance(made, tuple | list) else (made,)
-
-
-def refuse(
-    who: str,
-    what: str,
-    missing: Iterable[tuple[str, Position | None]],
-    reasons: dict[str, str],
-    instead: str,
-) -> None:
-    """GraphError that names everything without a form, with counts and first lines, if there is.
-
-    missing: the name and the line of each.
-    """
-    rows = list(missing)
-    if not rows:
-        return
-    lines = dict(reversed(rows))
-    said = "".join(
-        f"\n  {name}: {n} times, first at {show(lines[name])}"
-        + (f" ({reasons[name]})" if name in reasons else "")
-        for name, n in sorted(Counter(name for name, _ in rows).items())
-    )
-    raise GraphError(f"{who} has no form for {len(lines)} of the {what}:{said}\n{instead}")

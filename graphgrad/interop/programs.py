@@ -12,27 +12,32 @@ from ..ops.foreign.jax_function import need_jax
 from .jax_functions import number_of_gradients
 from .jax_programs import check_openable
 from .reports import OpenReport
+from .torch_programs import check_openable_torch, is_of_torch
 
 __all__ = ["open_report", "retrofit"]
 
 _opening: Any = lazy_module("graphgrad.interop.jax_primitives.opening")
+_opening_torch: Any = lazy_module("graphgrad.interop.torch_operators.opening")
 _retrofitting: Any = lazy_module("graphgrad.interop.jax_primitives.retrofitting")
 
 
 def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables") -> OpenReport:
-    """What `open_jax` makes of a function, without building anything in the current graph.
+    """What `open_jax` or `open_torch` makes of a program, without building it.
 
     Parameters:
-        fn: as for `open_jax`.
-        *args: as for `open_jax`; `jax.ShapeDtypeStruct` stands for a tensor.
-        parameters: as for `open_jax`.
+        fn: as for `open_jax`, or a module of PyTorch as for `open_torch`. A function is taken for
+            one of PyTorch where a tensor of torch is among args.
+        *args: as for these; `jax.ShapeDtypeStruct` stands for a tensor, and so does one of torch on
+            the device "meta".
+        parameters: as for these.
 
     Returns: an OpenReport: `.rows`, what each kind of operation became; `.rules`, the rules that
     become regions; `.draws`, what draws random numbers; `.missing`, what cannot be opened, with the
-    line of the first; `.weights`, the variables by name. `print` shows it as a table.
+    line of the first; `.weights`, the variables by name; `.writes`, those of them that the program
+    writes. `print` shows it as a table.
 
     Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for what is
-    no function, and for modules of PyTorch.
+    no function; GradientError for hooks on gradients, and tensors whose gradient would be lost.
 
     >>> import jax
     >>> p, x = {"w": np.ones((3, 4))}, jax.ShapeDtypeStruct((2, 3), "float64")
@@ -41,8 +46,15 @@ def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables
     [('dot_general', {'MatMul': 1}), ('jax.nn.relu', {'Relu': 1})]
     >>> report.missing, report.weights
     ((), {'w': float64[3, 4]})
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+    >>> report = gg.interop.open_report(net, torch.empty(2, 3, device="meta"))
+    >>> report.rows[1].theirs, list(report.weights)
+    ('relu', ['0.weight', '0.bias'])
     """
-    _refuse_torch(fn, "open_report()")
+    if is_of_torch(fn, args):
+        check_openable_torch(fn, parameters, "open_report()")
+        return _opening_torch.reported(fn, args, parameters)  # type: ignore[no-any-return]
     need_jax("open_report()")
     check_openable(fn, parameters, "open_report()")
     report: OpenReport = _opening.reported(fn, args, parameters)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from ..base.errors import GraphError, counted
+from ..base.errors import GraphError, GraphGradError, counted
 from ..base.words import shortened, visible_lines
 from ..ir.node import Node
 from ..ir.types import TensorType
@@ -45,6 +45,7 @@ class OpenReport:
     draws    its operations that draw random numbers
     missing  what cannot be opened; where there is anything, opening is an error
     weights  the variables: their names, by which they are found there, and their types
+    writes   the names of those that the program writes, as batch normalisation its statistics
 
     >>> print(gg.interop.OpenReport([gg.interop.OpenedRow("tanh", {"Tanh": 2}, 2, "model.py:7")]))
     2 operations as 2 nodes
@@ -59,9 +60,11 @@ class OpenReport:
         draws: Sequence[OpenedRow] = (),
         missing: Sequence[OpenedRow] = (),
         weights: Mapping[str, TensorType] = MappingProxyType({}),
+        writes: Sequence[str] = (),
     ) -> None:
         self.rows, self.rules, self.draws = tuple(rows), tuple(rules), tuple(draws)
         self.missing, self.weights = tuple(missing), dict(weights)
+        self.writes = tuple(writes)
 
     def __str__(self) -> str:
         lines = [_summary(self)]
@@ -74,6 +77,7 @@ class OpenReport:
             lines += [f"  {r.theirs}: {counted(r.count, 'time')}, first at {r.where}" for r in rows]
         lines += ["weights:"] * bool(self.weights)
         lines += [f"  {name}: {type!r}" for name, type in self.weights.items()]
+        lines += [f"writes: {', '.join(self.writes)}"] * bool(self.writes)
         lines += ["cannot be opened:"] * bool(self.missing)
         return visible_lines("\n".join([*lines, *map(refusal, self.missing)]))
 
@@ -122,6 +126,7 @@ class Tally:
         self._draws: dict[str, OpenedRow] = {}
         self._missing: dict[tuple[str, str], OpenedRow] = {}
         self._told: set[Node] = set()
+        self._error: GraphGradError | None = None
 
     def built(self, theirs: str, nodes: Iterable[Node], where: str, *, through: bool) -> None:
         """An operation became these nodes, those of operations within it apart.
@@ -142,18 +147,24 @@ class Tally:
         """An operation draws random numbers."""
         _count(self._draws, theirs, theirs, where)
 
-    def refused(self, theirs: str, where: str, why: str = "") -> None:
-        """An operation cannot be opened."""
+    def refused(
+        self, theirs: str, where: str, why: str = "", error: GraphGradError | None = None
+    ) -> None:
+        """An operation cannot be opened; error: what is raised for it, where that is not the one
+        of `check`."""
+        self._error = self._error or error
         _count(self._missing, (theirs, why), theirs, where, {}, why)
 
-    def report(self, weights: Mapping[str, TensorType]) -> OpenReport:
+    def report(self, weights: Mapping[str, TensorType], writes: Sequence[str] = ()) -> OpenReport:
         """What was counted."""
         missing = sorted(self._missing.values(), key=lambda row: row.theirs)
         known = [list(rows.values()) for rows in (self._rows, self._rules, self._draws)]
-        return OpenReport(known[0], known[1], known[2], missing, weights)
+        return OpenReport(known[0], known[1], known[2], missing, weights, writes)
 
     def check(self, who: str, instead: str) -> None:
         """GraphError that names all that cannot be opened."""
+        if self._error is not None:
+            raise self._error
         if self._missing:
             rows = self.report({}).missing
             raise GraphError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..base.lazy import lazy_module
 from ..ops.foreign.torch_arrays import need_torch
 
-__all__ = ["open_torch"]
+__all__ = ["check_openable_torch", "is_of_torch", "open_torch"]
 
 _opening: Any = lazy_module("graphgrad.interop.torch_operators.opening")
 PARAMETERS = ("variables", "constants")
@@ -63,8 +64,25 @@ def open_torch(
     [array([0. , 1.5]), array([0., 3.])]
     """
     need_torch("open_torch()")
+    check_openable_torch(module, parameters, "open_torch()")
+    return _opening.opened(module, tensors, parameters, bool(updates))
+
+
+def check_openable_torch(module: Any, parameters: str, who: str) -> None:
+    """Raise for what is no module or function, and for no choice of parameters."""
     if not callable(module) and type(module).__name__ != "ExportedProgram":
-        raise TypeError(f"open_torch() takes a module or function of torch, got {module!r:.80}")
+        raise TypeError(f"{who} takes a module or function of torch, got {module!r:.80}")
     if parameters not in PARAMETERS:
         raise ValueError(f"parameters is one of {PARAMETERS}, got {parameters!r}")
-    return _opening.opened(module, tensors, parameters, bool(updates))
+
+
+def is_of_torch(fn: Any, args: Any) -> bool:
+    """Whether a program is one of PyTorch: a module, a method of one, what torch.export made, or a
+    function that a tensor of torch is given to."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    kinds = torch.nn.Module, torch.export.ExportedProgram
+    if isinstance(fn, kinds) or isinstance(getattr(fn, "__self__", None), torch.nn.Module):
+        return True
+    return any(isinstance(x, torch.Tensor) for x in torch.utils._pytree.tree_leaves(args))

@@ -19,18 +19,24 @@ from ...ir.types import TensorType, compatible
 from ...ops.base import NO_GRAD, LengthValue, apply, as_tensor, constant
 from ...ops.control import cond, scan, while_loop
 from ...ops.foreign.torch_arrays import array_of, dtype_of
+from ...ops.random.draws import Draw
 from ...ops.shape.reshaping import reshape
-from ...ops.sources import identity, undefined_gradient
+from ...ops.sources import identity, placeholder, undefined_gradient
 from ...regions.scopes import override_gradient
 from ..opened import clean, gg, placed
+from ..reports import Tally
 from .functions import STEP, WRITES, AppliedFunction, applied
-from .table import form_of, name_of
+from .table import LEFT_OUT, form_of, name_of
 from .tracing import (
     HIGHER,
+    INSTEAD,
+    SYMBOLIC,
+    WHO,
     FlatCall,
     TorchProgram,
-    check_known,
     exported,
+    is_known,
+    note_unknown,
     position_of,
     read_nodes,
     scope_of,
@@ -43,11 +49,20 @@ _ROOT = "module"
 
 
 class TorchBuilding:
-    """Builds a program on tensors."""
+    """Builds a program on tensors.
 
-    def __init__(self, program: TorchProgram, known: dict[Any, Any]) -> None:
+    known  programs of functions of torch.autograd
+    tally  what notes what became of its operators. Then what has no form is noted, too, and no
+           error, where its results are tensors: zeros stand for it
+    """
+
+    def __init__(
+        self, program: TorchProgram, known: dict[Any, Any], tally: Tally | None = None
+    ) -> None:
         self._program = program
-        self._known = known  # programs of functions of torch.autograd
+        self._known = known
+        self._tally = tally
+        self._lengths: dict[str, Any] = {}  # what torch calls open lengths
 
     def run(self, inputs: Sequence[Any], with_writes: bool = False) -> list[Any]:
         """Its outputs for these inputs, in the order of its signature; those wanted alone."""
@@ -57,6 +72,8 @@ class TorchBuilding:
         graph = module.graph
         holders = [node for node in graph.nodes if node.op == "placeholder"]
         env: dict[Any, Any] = dict(zip(holders, inputs, strict=True))
+        for node, x in env.items():
+            self._note_lengths(node.meta.get("val"), x)
         (output,) = [node for node in graph.nodes if node.op == "output"]
         returned = output.args[0]
         returned = returned if isinstance(returned, list | tuple) else [returned]
@@ -66,16 +83,53 @@ class TorchBuilding:
                 env[node] = _attribute(module, node.target)
             else:
                 build = partial(self._built, node, _read(node.args, env), _read(node.kwargs, env))
-                made = placed(clean(scope_of(node, _ROOT)), position_of(node), build)
+                made = self._at(node, build)
                 value = node.meta.get("val")
                 several = isinstance(value, list | tuple) or name_of(node.target) in HIGHER
                 env[node] = tuple(made) if several or node.target is STEP else made[0]
         return [_read(y, env) for y in outputs]
 
+    def _at(self, node: Any, build: Callable[[], Any]) -> Sequence[Any]:
+        """What is built, with the scope and the line of a node."""
+        graph, position = current().graph, position_of(node)
+        start = len(graph.nodes)
+        made = placed(clean(scope_of(node, _ROOT)), position, build)
+        if self._tally is not None:
+            new, name = graph.nodes[start:], name_of(node.target)
+            through = node.target is STEP or name in SYMBOLIC or not is_known(node.target)
+            self._tally.built(name, new, show(position), through=through)
+            if not through and any(isinstance(each.op, Draw) for each in new):
+                self._tally.drawn(name, show(position))
+        return made
+
+    def _refused(self, node: Any, why: str) -> list[Any]:
+        """GraphError; or zeros, where it is noted."""
+        tally = self._tally or Tally()
+        if self._tally is None or is_known(node.target):
+            tally.refused(name_of(node.target), show(position_of(node)), why)
+        return self._zeros(node, tally)
+
+    def _zeros(self, node: Any, tally: Tally) -> list[Any]:
+        """What stands for the results of a node: of lengths that nothing says, a placeholder."""
+        found = node.meta.get("val")
+        values = list(found) if isinstance(found, list | tuple) else [found]
+        if self._tally is None or not all(isinstance(v, torch.Tensor) for v in values):
+            tally.check(WHO, INSTEAD)
+        shapes = [tuple([self._lengths.get(str(n), n) for n in v.shape]) for v in values]
+        return [_stand_in(s, dtype_of(v)) for s, v in zip(shapes, values, strict=True)]
+
+    def _note_lengths(self, value: Any, y: Any) -> None:
+        """Note what torch calls the open lengths of a tensor."""
+        if self._tally is not None and isinstance(value, torch.Tensor) and isinstance(y, Tensor):
+            pairs = zip(value.shape, y.shape, strict=True)
+            self._lengths.update({str(n): d for n, d in pairs if isinstance(n, torch.SymInt)})
+
     def _built(self, node: Any, args: Any, kwargs: Any) -> Any:
         target, name = node.target, name_of(node.target)
+        if not is_known(target):
+            return self._refused(node, LEFT_OUT.get(name, ""))
         if target is STEP:
-            return self._stepped(applied(args[0]), list(args[1]))
+            return self._kept(node, applied(args[0]), list(args[1]))
         match name:
             case "cond":
                 return self._cond(*args)
@@ -87,7 +141,7 @@ class TorchBuilding:
                 return self._map(*args)
         form = form_of(target)
         if form is None or not hasattr(target, "_schema"):
-            return [_computed(name, target, args)]
+            return [self._computed(node, name, args)]
         positional, named = _by_schema(target._schema, args, kwargs)
         values = node.meta.get("val")
         several = isinstance(values, list | tuple)
@@ -95,12 +149,19 @@ class TorchBuilding:
         try:
             made = form(*positional, **named, out=_working_dtype(node, values[0]), node=node)
         except NotImplementedError as error:
-            raise GraphError(
-                f"open_torch() has no form for the operator {name} with {error}, which "
-                f"{show(position_of(node))} calls; gg.interop.from_torch takes all as one node"
-            ) from error
+            return self._refused(node, f"with {error}")
         made = list(made) if several else [made]
-        return [_checked(name, y, value) for y, value in zip(made, values, strict=False)]
+        made = [_checked(name, y, value) for y, value in zip(made, values, strict=False)]
+        for value, y in zip(values, made, strict=False):
+            self._note_lengths(value, y)
+        return made
+
+    def _computed(self, node: Any, name: str, args: Sequence[Any]) -> Any:
+        """A step of lengths and numbers, or a part of a result."""
+        try:
+            return _computed(name, node.target, args)
+        except NotImplementedError as error:
+            return self._refused(node, f"with {error}")[0]
 
     # --- loops and choices ---
 
@@ -141,11 +202,22 @@ class TorchBuilding:
 
     # --- rules ---
 
+    def _kept(self, node: Any, step: AppliedFunction, xs: list[Tensor]) -> list[Tensor]:
+        """A region; or zeros, where it is noted that its rule would be lost."""
+        try:
+            return self._stepped(step, xs)
+        except GradientError as error:
+            if self._tally is None:
+                raise
+            why = " ".join(str(error).partition(f"{step.where}: ")[2].split())
+            self._tally.refused(step.name, step.where, why, error)
+            return self._zeros(node, self._tally)
+
     def _stepped(self, step: AppliedFunction, xs: list[Tensor]) -> list[Tensor]:
         """A region whose rule is the backward of a function of torch.autograd."""
         types = [x.type for x in xs]
         program = self._traced(step, "forward", step.forward_of, types)
-        inside = TorchBuilding(program, self._known)
+        inside = TorchBuilding(program, self._known, self._tally)
         places = {t: i for i, t in enumerate(dict.fromkeys(xs))}
         rule = BackwardRule(self, step, [places[t] for t in xs])
         if not any(map(_has_gradient, inside.outputs())):
@@ -159,6 +231,8 @@ class TorchBuilding:
                 seen.add(y)
             region.declare(outputs=outputs)
         rule.pulled(types, [y.type for y in outputs], [y.type.differentiable for y in outputs])
+        if self._tally is not None:
+            self._tally.rule(step.name, step.where)
         return outputs
 
     def outputs(self) -> list[Any]:
@@ -179,7 +253,9 @@ class TorchBuilding:
         if key not in self._known:
             try:
                 program = exported(FlatCall(fn), types)
-                check_known(program, True)
+                tally = Tally()
+                note_unknown(program, True, tally)
+                tally.check(WHO, INSTEAD)
                 if any(
                     s.kind.name == "USER_INPUT_MUTATION" for s in program.signature.output_specs
                 ):
@@ -357,8 +433,13 @@ def _computed(name: str, target: Any, args: Sequence[Any]) -> Any:
         ]
         return args[0] if name == "sym_float" else target(*args)
     if name in ("ceil", "floor", "trunc") or target in (math.ceil, math.floor, math.trunc):
-        raise GraphError(f"open_torch() has no form for {name} of a length that is open")
+        raise NotImplementedError("a length that is open")
     return target(*args)
+
+
+def _stand_in(shape: Sequence[Any], dtype: Any) -> Tensor:
+    known = tuple([None if isinstance(n, torch.SymInt) else n for n in shape])
+    return placeholder(known, dtype) if None in known else gg.zeros(known, dtype)
 
 
 def _own(y: Tensor) -> Tensor:

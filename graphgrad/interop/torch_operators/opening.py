@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,64 +12,162 @@ from ...base.errors import GraphError, ShapeError
 from ...ir.context import bodies_around
 from ...ir.graph import Graph, current
 from ...ir.node import Tensor
-from ...ir.types import TensorType, compatible
+from ...ir.types import TensorType, compatible, type_of_array
 from ...ops.base import as_tensor, constant
 from ...ops.foreign.torch_arrays import array_of, check_tensor, dtype_of, type_of
 from ...ops.foreign.torch_call import module_variables, refuse
 from ...ops.sources import placeholder
+from ..reports import OpenReport, Tally
 from ..torch_trace import watched
 from .building import TorchBuilding, inputs_of
-from .tracing import FlatCall, TorchProgram, check_hooks, check_known, exported, reopened
+from .tracing import (
+    INSTEAD,
+    WHO,
+    FlatCall,
+    TorchProgram,
+    check_hooks,
+    exported,
+    note_unknown,
+    reopened,
+)
 
-__all__ = ["opened"]
+__all__ = ["Opening", "built", "module_of", "opened", "opening_of", "reported", "variables"]
 
 torch: Any = import_module("torch")
 _fake: Any = import_module("torch._subclasses.fake_tensor")
 _pytree: Any = import_module("torch.utils._pytree")
 
 
+_ROOT = "module."
 _STATE = "gg.assume(N >= 8), or make them known"
+
+
+class Opening(NamedTuple):
+    """A module or function with its arguments, exported.
+
+    program  what torch.export made
+    types    of the tensors that it takes
+    own      its parameters and buffers, by what the program calls them
+    root     what stands before their names
+    owner    the module that has them, or else what is opened
+    """
+
+    program: TorchProgram
+    types: list[TensorType]
+    own: dict[str, Any]
+    root: str
+    owner: Any
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Their names in the state_dict; of those that are the same tensor that of the first."""
+        first: dict[int, str] = {}
+        return {
+            at: first.setdefault(id(t), at.removeprefix(self.root)) for at, t in self.own.items()
+        }
+
+    @property
+    def written(self) -> list[str]:
+        """The names of the buffers that it writes."""
+        return [at.removeprefix(self.root) for at in self.program.written]
 
 
 def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
     """What `open_torch` returns."""
+    leaves = [leaf for leaf in _pytree.tree_leaves(tuple(args)) if _is_array(leaf)]
+    for leaf in leaves:
+        if isinstance(leaf, torch.Tensor):
+            check_tensor(leaf, "an argument")
+    opening = opening_of(fn, args, parameters == "variables")
+    _check_writes(opening, parameters, updates, fn)
+    tally, known = Tally(), dict[Any, Any]()
+    _try(opening, known, updates, tally)
+    tally.check(WHO, INSTEAD)
+    named = variables(opening) if parameters == "variables" else _constants(opening)
+    made, new = built(opening, named, [_input(leaf) for leaf in leaves], updates, known)
+    return (made, {named[at]: y for at, y in new.items()}) if updates else made
+
+
+def reported(fn: Any, args: Sequence[Any], parameters: str) -> OpenReport:
+    """What `open_report` returns."""
+    opening = opening_of(fn, args, parameters == "variables")
+    tally = Tally()
+    try:
+        _try(opening, {}, True, tally)
+    except Exception:
+        if not tally.report({}).missing:
+            raise
+    names = opening.names
+    weights = {names[at]: type_of(t) for at, t in opening.own.items()}
+    return tally.report(weights if parameters == "variables" else {}, opening.written)
+
+
+def opening_of(
+    fn: Any, args: Sequence[Any], differentiable: bool = True, owner: Any = None
+) -> Opening:
+    """A module or function with its arguments, exported.
+
+    differentiable: whether what it reads besides is to have its gradient.
+    owner: the module that has its parameters, where that is not plain to see.
+    """
     leaves, structure = _pytree.tree_flatten(tuple(args))
     places = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
     types = [_type_of(leaves[i]) for i in places]
-    owner = _owner(fn)
+    owner = module_of(fn) if owner is None else owner
     if isinstance(fn, torch.export.ExportedProgram):
-        program, root = reopened(fn), ""
+        program = reopened(fn)
         _check_types(program, types)
-    else:
-        if owner is not None:
-            check_hooks(owner)
+        return Opening(program, types, _own(program), "", fn)
+    if owner is not None:
+        check_hooks(owner)
 
-        def call(*tensors: Any) -> Any:
-            values = list(leaves)
-            for i, value in zip(places, tensors, strict=True):
-                values[i] = value
-            return fn(*_pytree.tree_unflatten(values, structure))
+    def call(*tensors: Any) -> Any:
+        values = list(leaves)
+        for i, value in zip(places, tensors, strict=True):
+            values[i] = value
+        return fn(*_pytree.tree_unflatten(values, structure))
 
-        program, root = _traced(FlatCall(call, owner), types, fn), "module."
-        if parameters != "constants":
-            _check_captured(program, call, types, owner, fn)
-    own = _own(program)
-    _check(program, own, parameters, updates, fn)
-    check_known(program, updates)
-    known: dict[Any, Any] = {}
-    _try(program, known, own, types, updates)
-    if parameters == "constants":
-        named = {
-            at: constant(np.array(array_of(t)), name=_short(at, root)) for at, t in own.items()
-        }
-    else:
-        named = _variables(fn if owner is None else owner, own, root)
-    tensors = [_input(leaves[i]) for i in places]
-    made = TorchBuilding(program, known).run(inputs_of(program, named, tensors), updates)
-    return _returned(program, made, named, updates)
+    program = _traced(FlatCall(call, owner), types, fn)
+    if differentiable:
+        _check_captured(program, call, types, owner, fn)
+    return Opening(program, types, _own(program), _ROOT, fn if owner is None else owner)
 
 
-def _owner(fn: Any) -> Any:
+def variables(opening: Opening) -> dict[str, Tensor]:
+    """A variable of the current graph for each parameter and buffer."""
+    names = opening.names
+    wanted = {name: opening.own[at] for at, name in names.items()}
+    made = module_variables(opening.owner, wanted, "")
+    return {at: made[name] for at, name in names.items()}
+
+
+def _constants(opening: Opening) -> dict[str, Tensor]:
+    return {
+        at: constant(np.array(array_of(t)), name=at.removeprefix(opening.root))
+        for at, t in opening.own.items()
+    }
+
+
+def built(
+    opening: Opening,
+    named: Mapping[str, Tensor],
+    tensors: Sequence[Tensor],
+    updates: bool,
+    known: dict[Any, Any] | None = None,
+    tally: Tally | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """What the call returns, in the current graph, and the new values of what it writes."""
+    program = opening.program
+    inputs = inputs_of(program, named, tensors)
+    made = TorchBuilding(program, {} if known is None else known, tally).run(inputs, updates)
+    specs = [program.signature.output_specs[i] for i in program.outputs(updates)]
+    rows = list(zip(specs, made, strict=True))
+    outputs = [y for spec, y in rows if spec.kind.name == "USER_OUTPUT"]
+    result = _pytree.tree_unflatten(outputs, program.exported.call_spec.out_spec)
+    return result, {spec.target: y for spec, y in rows if spec.kind.name != "USER_OUTPUT"}
+
+
+def module_of(fn: Any) -> Any:
     """The module whose parameters a call reads: itself, or that of a method."""
     for value in (fn, getattr(fn, "__self__", None)):
         if isinstance(value, torch.nn.Module):
@@ -83,14 +181,10 @@ def _is_array(leaf: Any) -> bool:
 
 def _type_of(leaf: Any) -> TensorType:
     if isinstance(leaf, torch.Tensor):
-        check_tensor(leaf, "an argument")
+        if not leaf.is_meta:
+            check_tensor(leaf, "an argument")
         return type_of(leaf)
-    return leaf.type if isinstance(leaf, Tensor) else as_tensor_type(leaf)
-
-
-def as_tensor_type(array: Any) -> TensorType:
-    """The type of an array."""
-    return constant(np.asarray(array)).type
+    return leaf.type if isinstance(leaf, Tensor) else type_of_array(np.asarray(leaf))
 
 
 def _input(leaf: Any) -> Tensor:
@@ -130,12 +224,9 @@ def _own(program: TorchProgram) -> dict[str, Any]:
     return found
 
 
-def _check(
-    program: TorchProgram, own: Mapping[str, Any], parameters: str, updates: bool, fn: Any
-) -> None:
+def _check_writes(opening: Opening, parameters: str, updates: bool, fn: Any) -> None:
     """Raise for what would be lost."""
-    written = ", ".join(_short(at, "module.") for at in program.written)
-    name = _name_of(fn)
+    written, name = ", ".join(opening.written), _name_of(fn)
     if written and not updates:
         raise GraphError(
             f"{name} writes {written}, as batch normalisation in training mode does with its "
@@ -181,43 +272,17 @@ def _check_types(program: TorchProgram, types: Sequence[TensorType]) -> None:
             )
 
 
-def _try(
-    program: TorchProgram,
-    known: dict[Any, Any],
-    own: Mapping[str, Any],
-    types: Sequence[TensorType],
-    updates: bool,
-) -> None:
+def _try(opening: Opening, known: dict[Any, Any], updates: bool, tally: Tally) -> None:
     """Build in a graph of its own, so that an error leaves nothing behind."""
+    note_unknown(opening.program, updates, tally)
     around = [stated for graph in bodies_around(current().graph) for stated in graph.assumptions]
     with Graph() as trial:
         trial.assumptions = around
-        named = {at: placeholder(type_of(t).shape, type_of(t).dtype) for at, t in own.items()}
-        tensors = [placeholder(t.shape, t.dtype) for t in types]
-        TorchBuilding(program, known).run(inputs_of(program, named, tensors), updates)
-
-
-def _short(at: str, root: str) -> str:
-    return at.removeprefix(root)
-
-
-def _variables(key: Any, own: Mapping[str, Any], root: str) -> dict[str, Tensor]:
-    """A variable for each parameter and buffer; one for those that are the same tensor."""
-    first: dict[int, str] = {}
-    names = {at: first.setdefault(id(t), _short(at, root)) for at, t in own.items()}
-    wanted = {names[at]: t for at, t in own.items()}
-    made = module_variables(key, wanted, "")
-    return {at: made[name] for at, name in names.items()}
-
-
-def _returned(
-    program: TorchProgram, made: list[Any], named: Mapping[str, Any], updates: bool
-) -> Any:
-    """What the call returned, and the new values of the variables that it writes."""
-    specs = [program.signature.output_specs[i] for i in program.outputs(updates)]
-    rows = list(zip(specs, made, strict=True))
-    outputs = [y for spec, y in rows if spec.kind.name == "USER_OUTPUT"]
-    result = _pytree.tree_unflatten(outputs, program.exported.call_spec.out_spec)
-    if not updates:
-        return result
-    return result, {named[s.target]: y for s, y in rows if s.kind.name != "USER_OUTPUT"}
+        types = {at: type_of(t) for at, t in opening.own.items()}
+        named = {at: placeholder(t.shape, t.dtype) for at, t in types.items()}
+        tensors = [placeholder(t.shape, t.dtype) for t in opening.types]
+        try:
+            built(opening, named, tensors, updates, known, tally)
+        except Exception:
+            tally.check(WHO, INSTEAD)
+            raise

@@ -15,22 +15,25 @@ from typing import Any
 
 from ...base.errors import GradientError
 from ...base.length import Length
-from ...base.position import Position
+from ...base.position import Position, show
 from ...ir.types import TensorType
 from ...ops.foreign.torch_arrays import torch_dtype
-from ..opened import refuse
+from ..reports import Tally
 from ..torch_trace import STARTS, lengths_for
 from .functions import STEP, AppliedFunction, is_users, kept
 from .table import LEFT_OUT, form_of, name_of
 
 __all__ = [
     "HIGHER",
+    "INSTEAD",
+    "SYMBOLIC",
+    "WHO",
     "FlatCall",
     "TorchProgram",
     "check_hooks",
-    "check_known",
     "exported",
     "is_known",
+    "note_unknown",
     "position_of",
     "read_nodes",
     "reopened",
@@ -41,6 +44,8 @@ torch: Any = import_module("torch")
 _export: Any = import_module("torch.export")
 _tracer: Any = import_module("torch.fx.proxy").TracerBase
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+WHO = "open_torch()"
+INSTEAD = "gg.interop.from_torch takes such a module as one node"
 HIGHER = ("cond", "while_loop", "scan", "map_impl")
 """Steps of torch that call programs of their own."""
 _GRAD_MODE = "wrap_with_set_grad_enabled"
@@ -359,17 +364,14 @@ def is_known(target: Any) -> bool:
     return name_of(target) in HIGHER
 
 
-def check_known(program: TorchProgram, with_writes: bool) -> None:
-    """GraphError that names every operator without a form, with counts and lines."""
+def note_unknown(program: TorchProgram, with_writes: bool, tally: Tally) -> None:
+    """Note every operator without a form, of the programs in it too."""
     (output,) = [node for node in program.module.graph.nodes if node.op == "output"]
     wanted = [output.args[0][i] for i in program.outputs(with_writes)]
-    missing = [
-        (name_of(node.target), position_of(node))
-        for node in _every(program.module, wanted)
-        if node.op == "call_function" and not is_known(node.target)
-    ]
-    instead = "gg.interop.from_torch takes such a module as one node"
-    refuse("open_torch()", "operators", missing, LEFT_OUT, instead)
+    for node in _every(program.module, wanted):
+        if node.op == "call_function" and not is_known(node.target):
+            name = name_of(node.target)
+            tally.refused(name, show(position_of(node)), LEFT_OUT.get(name, ""))
 
 
 def _every(module: Any, wanted: Sequence[Any]) -> Iterator[Any]:
