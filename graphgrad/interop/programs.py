@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 from ..base.lazy import lazy_module
@@ -18,6 +19,7 @@ __all__ = ["open_report", "retrofit"]
 
 _opening: Any = lazy_module("graphgrad.interop.jax_primitives.opening")
 _opening_torch: Any = lazy_module("graphgrad.interop.torch_operators.opening")
+_retrofitting_torch: Any = lazy_module("graphgrad.interop.torch_operators.retrofitting")
 _retrofitting: Any = lazy_module("graphgrad.interop.jax_primitives.retrofitting")
 
 
@@ -67,28 +69,37 @@ def retrofit(
     *examples: Any,
     gradients: int = 2,
 ) -> Callable[..., Any]:
-    """A function of JAX with rules put on what is inside it, as a function of JAX.
+    """A function of JAX or a module of PyTorch with rules put on what is inside, as what it was.
 
-    It is opened as by `open_jax`, `mark` puts rules on its graph, and what is compiled comes back:
-    the same values, and the gradients of the rules. It takes and returns the pytrees of fn, and
-    goes through `jax.jit`, `grad`, `vmap`, `scan` and all that `as_jax` says. What is an argument
-    of fn, a tree of parameters too, is one still, with a gradient of its own.
+    It is opened as by `open_jax` or `open_torch`, `mark` puts rules on its graph, and what is
+    compiled comes back: the same values, and the gradients of the rules.
+
+    A function of JAX takes and returns the pytrees of fn, and goes through `jax.jit`, `grad`,
+    `vmap`, `scan` and all that `as_jax` says. What is an argument of fn, a tree of parameters too,
+    is one still, with a gradient of its own.
+
+    A module of PyTorch becomes a module with the same parameters, buffers, children and modes: what
+    trains one trains the other, and `state_dict` is that of both. `backward`, `torch.func` and what
+    else `to_torch` says hold of it; what the module writes into its buffers is written. A function
+    of tensors becomes a function.
 
     Parameters:
-        fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox.
+        fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox; or
+            a module of PyTorch, a method of one, or a function, which is one of PyTorch where it is
+            called with its tensors.
         mark: mark(graph) marks the graph: graph.mark(gg.select.op("Relu"), gg.rules.guided()).
         *examples: arguments for which it is opened now. For others, and without examples, it is
             opened when it is called, once for each signature: shapes, dtypes, the structure of the
-            arguments, and the values of what is no array.
+            arguments, the values of what is no array, and which modules are in training.
         gradients: how many times it may be differentiated. Once more is an error.
 
-    Returns: a function that is called as fn is.
+    Returns: a function, or a module of PyTorch, that is called as fn is.
 
-    Raises: MissingBackendError without JAX; what `open_jax` and `mark` raise, when it is opened;
-    StateError where `mark` adds variables; TypeError for what is no function, and for modules of
-    PyTorch; ValueError for less than 0 gradients.
+    Raises: MissingBackendError without JAX; what `open_jax`, `open_torch` and `mark` raise, when it
+    is opened; StateError where `mark` adds variables; TypeError for what is no function; ValueError
+    for less than 0 gradients.
 
-    Gradient: that of the rules, and of JAX elsewhere.
+    Gradient: that of the rules, and of JAX or PyTorch elsewhere.
 
     >>> import jax
     >>> def quantised(x):
@@ -97,22 +108,51 @@ def retrofit(
     >>> x = np.array([1.2, 2.7], "float32")
     >>> jax.grad(quantised)(x), jax.grad(through)(x)
     (Array([0., 0.], dtype=float32), Array([2., 6.], dtype=float32))
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    >>> guided = gg.interop.retrofit(net, lambda g: g.mark("Relu", gg.rules.guided()))
+    >>> guided(torch.ones(1, 2)).sum().backward()
+    >>> guided[0].weight is net[0].weight, net[0].weight.grad.shape
+    (True, torch.Size([2, 2]))
     """
-    _refuse_torch(fn, "retrofit()")
-    need_jax("retrofit()")
-    if not callable(fn) or not callable(mark):
+    if not callable(mark) or not (callable(fn) or is_of_torch(fn, ())):
         wrong = mark if callable(fn) else fn
-        raise TypeError(f"retrofit() takes a function of JAX and mark(graph), got {wrong!r}")
-    made = _retrofitting.Retrofitted(fn, mark, number_of_gradients(gradients))
+        raise TypeError(
+            f"retrofit() takes a function of JAX or a module of PyTorch, and mark(graph), got "
+            f"{wrong!r}"
+        )
+    counted = number_of_gradients(gradients)
+    if is_of_torch(fn, examples):
+        return _retrofitting_torch.retrofitted(fn, mark, counted, examples)  # type: ignore[no-any-return]
+    if not examples and "torch" in sys.modules:
+        return ByArguments(fn, mark, counted)
+    return _of_jax(fn, mark, counted, examples)
+
+
+def _of_jax(
+    fn: Callable[..., Any], mark: Callable[[Graph], object], gradients: int, examples: Any
+) -> Callable[..., Any]:
+    need_jax("retrofit()")
+    made = _retrofitting.Retrofitted(fn, mark, gradients)
     if examples:
         made.open(*examples)
     return made  # type: ignore[no-any-return]
 
 
-def _refuse_torch(fn: Any, who: str) -> None:
-    """TypeError for a module of PyTorch."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(fn, torch.nn.Module):
-        raise TypeError(
-            f"{who} takes functions of JAX so far, got the module of PyTorch {type(fn).__name__}"
-        )
+class ByArguments:
+    """`retrofit` of a function of which nothing says yet whose it is: what it is called with."""
+
+    def __init__(
+        self, fn: Callable[..., Any], mark: Callable[[Graph], object], gradients: int
+    ) -> None:
+        update_wrapper(self, fn)
+        self._given = fn, mark, gradients, ()
+        self._made: dict[bool, Callable[..., Any]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What fn returns, with the gradients of the rules."""
+        of_torch = is_of_torch(self._given[0], (args, kwargs))
+        if of_torch not in self._made:
+            make = _retrofitting_torch.retrofitted if of_torch else _of_jax
+            self._made[of_torch] = make(*self._given)
+        return self._made[of_torch](*args, **kwargs)

@@ -21,7 +21,7 @@ from ..ir.types import compatible, tensor_type
 from ..ops.foreign.torch_arrays import check_tensor, dtype_of, tensor_of, torch_dtype
 from .torch_orders import TorchOrder
 
-__all__ = ["GraphModule"]
+__all__ = ["GraphModule", "OrderFunction", "hide"]
 
 torch: Any = import_module("torch")
 
@@ -167,7 +167,7 @@ step: Any = torch.ops.graphgrad.order.default
 """An order, in what torch.compile, torch.export and make_fx make of a program."""
 
 
-def _hide(*functions: Any) -> None:
+def hide(*functions: Any) -> None:
     """Have torch.compile not look into functions that run beside what it compiles."""
     frames = torch._C._dynamo.eval_frame
     if not hasattr(frames, "set_code_exec_strategy"):  # then torch.compile may stop with an error
@@ -177,7 +177,7 @@ def _hide(*functions: Any) -> None:
         frames.set_code_exec_strategy(function.__code__, strategy)
 
 
-_hide(TorchOrder.run, TorchOrder.backward, TorchOrder.forward, TorchOrder.batched)
+hide(TorchOrder.run, TorchOrder.backward, TorchOrder.forward, TorchOrder.batched)
 
 
 # --- the module ---------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Reports of what opening makes of a module of PyTorch, and modules with rules put on them."""
 
+import copy
+import pickle
+
 import pytest
 
 import graphgrad as gg
@@ -99,3 +102,204 @@ def test_a_report_refuses_what_is_no_program():
         with pytest.raises(gg.DeviceError, match="meta"):
             gg.interop.open_torch(torch.relu, IMAGE)
         assert len(graph) == 0
+
+
+# --- the way back -------------------------------------------------------------------------------
+
+
+def nothing(graph):
+    """Marks nothing."""
+
+
+def guided(graph):
+    graph.mark(gg.select.op("Relu"), gg.rules.guided())
+
+
+def point(*shape):
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+
+class Guided(torch.autograd.Function):
+    """What one writes into an edited copy of a model without graphgrad."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.relu(x)
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return torch.where((x > 0) & (dy > 0), dy, 0.0)
+
+
+class Net(nn.Module):
+    def __init__(self, relu=torch.relu):
+        super().__init__()
+        self.conv, self.norm, self.last = nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 3)
+        self.relu, self.kind = relu, "a net"
+
+    def forward(self, x, *, scale=1.0, more=None):
+        h = self.relu(self.norm(self.conv(x))).mean((2, 3)) * scale
+        h = h if more is None else h + more["rows"][0]
+        return {"y": self.last(h), "rest": [h, None], "n": 2}
+
+
+def nets():
+    """A module with rules put on it, the module, and one that was edited."""
+    torch.manual_seed(0)
+    net, edited = Net().double(), Net(Guided.apply).double()
+    edited.load_state_dict(net.state_dict())
+    return gg.interop.retrofit(net, guided), net, edited
+
+
+def close(a, b):
+    assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_S04_S44_a_module_has_its_values_and_the_gradients_of_the_rules():
+    marked, net, edited = nets()
+    x, row = point(3, 2, 6, 6), point(3, 4)
+    made = marked(x, scale=-2.0, more={"rows": [row]})
+    wanted = edited(x, scale=-2.0, more={"rows": [row]})
+    assert (made["n"], made["rest"][1]) == (2, None)
+    close(made["y"], wanted["y"])
+    own = list(net.parameters())
+    found = torch.autograd.grad(made["y"].sum(), [x, row, *own])
+    there = torch.autograd.grad(wanted["y"].sum(), [x, row, *edited.parameters()])
+    for a, b in zip(found, there, strict=True):
+        close(a, b)
+    for a, b in zip(net.buffers(), edited.buffers(), strict=True):  # which it has written
+        close(a, b)
+    assert net.norm.num_batches_tracked == 1
+
+
+def test_it_is_the_module_with_another_forward():
+    marked, net, edited = nets()
+    assert isinstance(marked, Net)
+    assert marked.kind == "a net"
+    assert all(a is b for a, b in zip(marked.parameters(), net.parameters(), strict=True))
+    assert list(marked.state_dict()) == list(net.state_dict())
+    marked.eval()
+    assert not net.training
+    optimiser, x = torch.optim.SGD(marked.parameters(), lr=0.1), point(2, 2, 6, 6)
+    marked(x)["y"].square().sum().backward()
+    optimiser.step()
+    close(marked(x)["y"], net(x)["y"])
+    marked.load_state_dict(edited.state_dict())
+    close(net(x)["y"], edited.eval()(x)["y"])
+    marked.float()
+    assert net(x.float())["y"].dtype == marked(x.float())["y"].dtype == torch.float32
+    copied = copy.deepcopy(marked)
+    assert copied.last.weight is not net.last.weight
+    torch.testing.assert_close(copied(x.float())["y"], net(x.float())["y"])
+    with pytest.raises(TypeError, match="save its state_dict"):
+        pickle.dumps(marked)
+
+
+def test_it_is_opened_once_for_each_signature():
+    opened = []
+    marked = gg.interop.retrofit(Net().double(), opened.append, point(3, 2, 6, 6))
+    assert len(opened) == 1
+    for _ in range(2):
+        marked(point(3, 2, 6, 6))
+        marked(point(1, 2, 6, 6))
+        marked(point(3, 2, 6, 6), scale=2.0)
+        with torch.no_grad():
+            assert not marked(point(3, 2, 6, 6))["y"].requires_grad
+    assert len(opened) == 3
+    marked.norm.eval()
+    marked(point(1, 2, 6, 6))
+    assert len(opened) == 4
+
+
+def test_S23_S44_functions_and_second_orders():
+    through = gg.interop.retrofit(
+        lambda x: torch.round(x) ** 3, lambda graph: graph.mark("Round", gg.rules.ste())
+    )
+    x = point(4)
+    (first,) = torch.autograd.grad(through(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad((first**2).sum(), x)
+    y = torch.round(x.detach())
+    close(first, 3 * y**2)
+    close(second, 2 * 3 * y**2 * 6 * y)
+    once = gg.interop.retrofit(torch.sin, nothing, gradients=1)
+    (first,) = torch.autograd.grad(once(x).sum(), x, create_graph=True)
+    with pytest.raises(gg.GradientError):
+        torch.autograd.grad(first.sum(), x)
+    plain = gg.interop.retrofit(Net().double().eval(), nothing)
+    assert torch.autograd.gradgradcheck(lambda x: plain(x)["y"].tanh(), point(1, 2, 4, 4))
+
+
+def test_torch_func_goes_through_a_module_and_a_method():
+    marked, net, edited = nets()
+    net.eval(), edited.eval()
+    x, own = point(3, 2, 6, 6).detach(), {n: p.detach() for n, p in net.named_parameters()}
+
+    def loss(own, x, module):
+        return torch.func.functional_call(module, own, (x[None],))["y"].sin().sum()
+
+    found = torch.func.vmap(torch.func.grad(loss, (0, 1)), (None, 0, None))(own, x, marked)
+    for i, row in enumerate(x.split(1)):
+        row = row.clone().requires_grad_()
+        edited(row)["y"].sin().sum().backward()
+        close(found[1][i : i + 1], row.grad)
+        for name, p in edited.named_parameters():
+            close(found[0][name][i], p.grad)
+            p.grad = None
+    plain = gg.interop.retrofit(net.forward, nothing)
+    moved = [torch.func.jvp(lambda x, f=f: f(x)["y"], (x,), (x,))[1] for f in (plain, net)]
+    close(*moved)
+
+
+def test_draws_follow_the_generator_of_torch():
+    net = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5)).double()
+    marked, x = gg.interop.retrofit(net, nothing), point(8, 4)
+    torch.manual_seed(1)
+    first = marked(x)
+    torch.manual_seed(1)
+    close(first, marked(x))
+    assert not torch.equal(first, marked(x))
+    kept = first != 0
+    close(first[kept], 2 * net[0](x)[kept])
+    marked.eval()
+    close(marked(x), net(x))
+
+
+def test_what_cannot_be_is_said():
+    x = torch.ones(2, 2)
+    marked = gg.interop.retrofit(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), guided)
+    for call, error, said in (
+        (lambda: gg.interop.retrofit(nn.Linear(2, 2), "Relu"), TypeError, "module of PyTorch, and"),
+        (lambda: gg.interop.retrofit(nn.Linear(2, 2), guided)(x), gg.RegionError, "selects no"),
+        (lambda: gg.interop.retrofit(nn.Linear(2, 2), added)(x), gg.StateError, "adds or writes"),
+        (lambda: gg.interop.retrofit(lambda x: x[x > 0], nothing, x), gg.GraphError, "with a mask"),
+        (lambda: marked[:1](x), gg.StateError, "a part of a retrofitted Sequential"),
+        (lambda: marked(x.numpy()), TypeError, "from_numpy"),
+        (
+            lambda: marked(x.to("meta")),
+            gg.DeviceError,
+            "the argument 'input' is on the device meta",
+        ),
+        (lambda: gg.interop.retrofit(marked, nothing), TypeError, "retrofitted already"),
+        (
+            lambda: gg.interop.retrofit(nn.Sequential(marked), nothing)(x),
+            gg.ExecutionError,
+            "call it once before",
+        ),
+        (lambda: torch.jit.trace(marked, x), gg.ExecutionError, "lose its gradient"),
+        (
+            lambda: gg.interop.retrofit(torch.jit.script(nn.ReLU()), nothing),
+            TypeError,
+            "RecursiveScriptModule",
+        ),
+    ):
+        with pytest.raises(error, match=said):
+            call()
+
+
+def added(graph):
+    with graph.as_default():
+        w = gg.variable(1.0, "float32", name="w")
+    graph.mark("MatMul", lambda site, *dys: tuple(dy * w for dy in site.default(*dys)))

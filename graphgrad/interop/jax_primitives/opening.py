@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -14,16 +13,15 @@ from ...ir.build import adopted, graph_elsewhere
 from ...ir.context import bodies_around
 from ...ir.graph import Graph, current
 from ...ir.node import Tensor
-from ...ir.op import OP_TYPES
 from ...ir.types import TensorType, tensor_type, type_of_array
 from ...ops.base import Constant, constant
 from ...ops.sources import placeholder, variable
-from ..opened import clean
 from ..reports import OpenReport, Tally
+from ..signatures import names_of_leaves
 from .building import Building
 from .tracing import INSTEAD, WHO, is_key, note_unknown, wide
 
-__all__ = ["is_array", "names_of_leaves", "opened", "reported"]
+__all__ = ["is_array", "opened", "reported"]
 
 _JAX: Any = jax
 
@@ -158,29 +156,3 @@ def _input(name: str, leaf: Any, parameters: str) -> Tensor:
     if parameters == "constants" or array.dtype.kind not in "fcV":
         return constant(array, name=name)
     return variable(array, name=name)
-
-
-def names_of_leaves(fn: Callable[..., Any], count: int, paths: Sequence[Any]) -> list[str]:
-    """What leaves of (fn, its arguments, those by name) are called: by the keys that lead there."""
-    try:
-        known = list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        known = []
-    named = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    arguments = [named[i] if i < len(named) else f"arg{i}" for i in range(count)]
-    return [_name_of([_key(entry) for entry in path], arguments) for path in paths]
-
-
-def _name_of(keys: Sequence[str], arguments: Sequence[str]) -> str:
-    """The keys within the argument; the argument's name where it is all of an argument."""
-    whole = keys[0] == "1" and len(keys) == 2
-    name = arguments[int(keys[1])] if whole else clean("/".join(keys[1 + (keys[0] == "1") :]))
-    base, _, number = name.rpartition("/")[2].rpartition("_")
-    return f"{name}_" if number.isdecimal() and base in OP_TYPES else name  # that of unnamed nodes
-
-
-def _key(entry: Any) -> str:
-    for attribute in ("key", "name", "idx"):
-        if hasattr(entry, attribute):
-            return str(getattr(entry, attribute))
-    return str(entry)

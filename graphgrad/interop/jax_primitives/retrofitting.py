@@ -14,7 +14,8 @@ from ...ir.graph import Graph
 from ...ops.sources import placeholder
 from ..jax_calls import has_64_bits
 from ..jax_functions import to_jax
-from .opening import is_array, names_of_leaves, opened
+from ..signatures import Fixed, names_of_leaves
+from .opening import is_array, opened
 from .tracing import is_key
 
 __all__ = ["Retrofitted"]
@@ -51,25 +52,6 @@ class Taken(NamedTuple):
         fixed = [Fixed(x) for i, x in enumerate(self.leaves) if i not in places]
         arrays = tuple(self.places), tuple(types), tuple(self.weak)
         return self.structure, arrays, tuple(fixed), has_64_bits()
-
-
-class Fixed:
-    """What is no array, by its value; by what it is, where it has no hash."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        try:
-            self._key = type(value), hash(value)
-        except TypeError:
-            self._key = type(value), id(value)
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Fixed) or self._key != other._key:
-            return False
-        return self.value is other.value or bool(self.value == other.value)
 
 
 class Retrofitted:

@@ -297,7 +297,7 @@ def kept(steps: list[AppliedFunction]) -> Iterator[None]:
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     def enter(_owner: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         steps = getattr(_local, "steps", None)
-        if steps is None or cls is _Step or cls.__module__.startswith("torch._"):
+        if steps is None or cls.__module__.startswith(("torch._", "graphgrad.")):
             return original(cls, *args, **kwargs)
         if cls is _checkpoint.CheckpointFunction:  # whose derivative is that of the function
             return args[0](*args[2:], **kwargs)

@@ -31,7 +31,7 @@ from .tracing import (
     reopened,
 )
 
-__all__ = ["Opening", "built", "module_of", "opened", "opening_of", "reported", "variables"]
+__all__ = ["TorchOpening", "built", "module_of", "opened", "opening_of", "reported", "variables"]
 
 torch: Any = import_module("torch")
 _fake: Any = import_module("torch._subclasses.fake_tensor")
@@ -42,7 +42,7 @@ _ROOT = "module."
 _STATE = "gg.assume(N >= 8), or make them known"
 
 
-class Opening(NamedTuple):
+class TorchOpening(NamedTuple):
     """A module or function with its arguments, exported.
 
     program  what torch.export made
@@ -104,7 +104,7 @@ def reported(fn: Any, args: Sequence[Any], parameters: str) -> OpenReport:
 
 def opening_of(
     fn: Any, args: Sequence[Any], differentiable: bool = True, owner: Any = None
-) -> Opening:
+) -> TorchOpening:
     """A module or function with its arguments, exported.
 
     differentiable: whether what it reads besides is to have its gradient.
@@ -117,7 +117,7 @@ def opening_of(
     if isinstance(fn, torch.export.ExportedProgram):
         program = reopened(fn)
         _check_types(program, types)
-        return Opening(program, types, _own(program), "", fn)
+        return TorchOpening(program, types, _own(program), "", fn)
     if owner is not None:
         check_hooks(owner)
 
@@ -130,10 +130,10 @@ def opening_of(
     program = _traced(FlatCall(call, owner), types, fn)
     if differentiable:
         _check_captured(program, call, types, owner, fn)
-    return Opening(program, types, _own(program), _ROOT, fn if owner is None else owner)
+    return TorchOpening(program, types, _own(program), _ROOT, fn if owner is None else owner)
 
 
-def variables(opening: Opening) -> dict[str, Tensor]:
+def variables(opening: TorchOpening) -> dict[str, Tensor]:
     """A variable of the current graph for each parameter and buffer."""
     names = opening.names
     wanted = {name: opening.own[at] for at, name in names.items()}
@@ -141,7 +141,7 @@ def variables(opening: Opening) -> dict[str, Tensor]:
     return {at: made[name] for at, name in names.items()}
 
 
-def _constants(opening: Opening) -> dict[str, Tensor]:
+def _constants(opening: TorchOpening) -> dict[str, Tensor]:
     return {
         at: constant(np.array(array_of(t)), name=at.removeprefix(opening.root))
         for at, t in opening.own.items()
@@ -149,7 +149,7 @@ def _constants(opening: Opening) -> dict[str, Tensor]:
 
 
 def built(
-    opening: Opening,
+    opening: TorchOpening,
     named: Mapping[str, Tensor],
     tensors: Sequence[Tensor],
     updates: bool,
@@ -224,7 +224,7 @@ def _own(program: TorchProgram) -> dict[str, Any]:
     return found
 
 
-def _check_writes(opening: Opening, parameters: str, updates: bool, fn: Any) -> None:
+def _check_writes(opening: TorchOpening, parameters: str, updates: bool, fn: Any) -> None:
     """Raise for what would be lost."""
     written, name = ", ".join(opening.written), _name_of(fn)
     if written and not updates:
@@ -272,7 +272,7 @@ def _check_types(program: TorchProgram, types: Sequence[TensorType]) -> None:
             )
 
 
-def _try(opening: Opening, known: dict[Any, Any], updates: bool, tally: Tally) -> None:
+def _try(opening: TorchOpening, known: dict[Any, Any], updates: bool, tally: Tally) -> None:
     """Build in a graph of its own, so that an error leaves nothing behind."""
     note_unknown(opening.program, updates, tally)
     around = [stated for graph in bodies_around(current().graph) for stated in graph.assumptions]
