@@ -1,4 +1,4 @@
-"""`open`: a function of JAX, opened as a graph, and then looked at like any other."""
+"""`open`: a function of JAX or a module of PyTorch, opened, and looked at like any graph."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from ..base.tree import flatten
 from ..base.words import visible
 from ..compiled import compile
 from ..interop.jax_programs import open_jax
-from ..interop.programs import open_report
+from ..interop.programs import report_of
+from ..interop.torch_programs import is_of_torch, open_torch
 from ..ir.graph import Graph, GraphScope
 from ..ir.node import Tensor
+from ..ops.foreign.torch_arrays import array_of
 from ..ops.sources import placeholder
 from .checking import explain_arguments, lint_arguments, run_explain, run_lint
 from .errors import TargetError, UserCodeError
@@ -30,9 +32,10 @@ from .target import TargetGraph, add_target, ends_of, function_of, users_own
 __all__ = ["open_arguments", "run_open"]
 
 TARGET = (
-    "TARGET is module:function or path/to/file.py:function: a function of JAX or a callable "
-    "module, of arrays that --input describes; or, without --input, a function of no arguments "
-    "that returns (fn, args). Arrays among args are inputs then, those inside of pytrees variables"
+    "TARGET is module:function or path/to/file.py:function: a function of JAX, a callable "
+    "module or a module of PyTorch, of arrays that --input describes; or, without --input, a "
+    "function of no arguments that returns (fn, args). Arrays and tensors among args are inputs "
+    "then, arrays inside of pytrees variables. A function that is given tensors is one of PyTorch"
 )
 _INPUT = re.compile(r"(?P<shape>[\w]+(x[\w]+)*)?(:(?P<dtype>\w+))?")
 
@@ -72,11 +75,15 @@ def run_open(options: Namespace) -> int:
 
 
 class OpenedProgram(NamedTuple):
-    """A program with its arguments, and the arrays for placeholders among these."""
+    """A program with its arguments, and the arrays for placeholders among these.
+
+    of_torch  whether it is one of PyTorch
+    """
 
     fn: Any
     args: Sequence[Any]
     feeds: dict[Tensor, Any]
+    of_torch: bool
 
 
 def _program(options: Namespace) -> OpenedProgram:
@@ -86,7 +93,8 @@ def _program(options: Namespace) -> OpenedProgram:
     if options.input:
         types = [_type(text) for text in options.input]
         names = _names(found, len(types))
-        return OpenedProgram(found, [placeholder(*t, name=n) for t, n in zip(types, names)], {})
+        inputs = [placeholder(*t, name=n) for t, n in zip(types, names)]
+        return OpenedProgram(found, inputs, {}, is_of_torch(found, ()))
     if not callable(found) or _names(found, 0):
         raise TargetError(f"{name} takes arguments: describe each, as --input 2x3:float32")
     with users_own(name):
@@ -95,18 +103,20 @@ def _program(options: Namespace) -> OpenedProgram:
         raise TargetError(f"{name} returned {made!r:.80}, not (fn, args)")
     fn, args = made
     feeds: dict[Tensor, Any] = {}
-    given = list(args)
+    of_torch, given = is_of_torch(fn, args), list(args)
     for i, (a, n) in enumerate(zip(args, _names(fn, len(args)))):
+        if of_torch and hasattr(a, "requires_grad"):
+            a = array_of(a)
         if _is_array(a):
             given[i] = placeholder(np.shape(a), a.dtype, name=n)
             feeds[given[i]] = a
-    return OpenedProgram(fn, given, feeds)
+    return OpenedProgram(fn, given, feeds, of_torch)
 
 
 def _names(fn: Any, count: int) -> list[str]:
     """What the first arguments of a function are called; for none, those that it needs."""
     try:
-        known = list(inspect.signature(fn).parameters.values())
+        known = list(inspect.signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):
         known = []
     plain = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -133,11 +143,17 @@ def _opened(options: Namespace) -> dict[Tensor, Any]:
     graph = Graph("graph")
     with GraphScope(graph):
         program = _program(options)
-        made = _traced(
-            name, lambda: open_jax(program.fn, *program.args, parameters=options.parameters)
-        )
+        made = _traced(name, lambda: _built(program, options.parameters))
     options.target = TargetGraph(graph, _outputs(made) or ends_of(graph), name)
     return program.feeds
+
+
+def _built(program: OpenedProgram, parameters: str) -> Any:
+    if not program.of_torch:
+        return open_jax(program.fn, *program.args, parameters=parameters)
+    written = parameters == "variables"  # what it writes is left out
+    made = open_torch(program.fn, *program.args, parameters=parameters, updates=written)
+    return made[0] if written else made
 
 
 def _outputs(made: Any) -> list[Tensor]:
@@ -161,10 +177,8 @@ def _traced(name: str, call: Callable[[], Any]) -> Any:
 def _report(options: Namespace) -> int:
     """Print what becomes of what; exit code 1 where something cannot be opened."""
     with GraphScope(Graph("graph")):
-        fn, args, _ = _program(options)
-        report = _traced(
-            options.target, lambda: open_report(fn, *args, parameters=options.parameters)
-        )
+        fn, args, _, of_torch = _program(options)
+        report = _traced(options.target, lambda: report_of(fn, args, options.parameters, of_torch))
     print(report)
     return 1 if report.missing else 0
 

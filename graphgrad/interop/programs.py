@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
@@ -54,13 +54,17 @@ def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables
     >>> report.rows[1].theirs, list(report.weights)
     ('relu', ['0.weight', '0.bias'])
     """
-    if is_of_torch(fn, args):
+    return report_of(fn, args, parameters, is_of_torch(fn, args))
+
+
+def report_of(fn: Any, args: Sequence[Any], parameters: str, of_torch: bool) -> OpenReport:
+    """What `open_report` returns, of a program that is one of PyTorch or of JAX."""
+    if of_torch:
         check_openable_torch(fn, parameters, "open_report()")
         return _opening_torch.reported(fn, args, parameters)  # type: ignore[no-any-return]
     need_jax("open_report()")
     check_openable(fn, parameters, "open_report()")
-    report: OpenReport = _opening.reported(fn, args, parameters)
-    return report
+    return _opening.reported(fn, args, parameters)  # type: ignore[no-any-return]
 
 
 def retrofit(

@@ -103,6 +103,27 @@ def jax_program():
     return network, (weights, np.array([[1.0, 1.0]], "float32"))
 
 
+def torch_network():
+    """(module, args), in training mode."""
+    import torch
+
+    layers = torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2), torch.nn.ReLU()
+    return torch.nn.Sequential(*layers), (torch.eye(2),)
+
+
+def torch_function():
+    """(fn, args), of torch for it is given a tensor."""
+    import torch
+
+    return lambda x: torch.relu(x) * 2.0, (torch.eye(2),)
+
+
+def torch_counting():
+    import torch
+
+    return torch.nonzero, (torch.eye(2),)
+
+
 def jax_eigenvalues(x):
     import jax
 

@@ -219,8 +219,8 @@ def _outside(opened: Callable[[], Any], module: Any, taken: TorchTaken) -> Any:
     if torch._C._len_torch_dispatch_stack():
         raise ExecutionError(
             "a retrofitted module was not opened yet for what torch.export, make_fx or "
-            "open_torch() traces: call it once before, or give retrofit() an example. open_torch() takes the "
-            "module itself"
+            "open_torch() traces: call it once before, or give retrofit() an example. open_torch() "
+            "takes the module itself"
         )
     if not (_in_transform() or torch.is_inference_mode_enabled()):
         return opened()
