@@ -1,7 +1,7 @@
-"""A rule on a module that somebody else wrote: guided backpropagation through a network of PyTorch.
+"""A rule on a module that somebody else wrote: guided backpropagation, in PyTorch.
 
-`retrofit` opens the module, so that each of its relus is a node that can be marked, and gives back a
-module with the same parameters: same numbers, other gradients. The network is not touched.
+`retrofit` opens the module, so that each of its relus is a node that can be marked, and gives back
+a module with the same parameters: same numbers, other gradients. The network is not touched.
 """
 
 from importlib import import_module

@@ -95,7 +95,7 @@ COMMANDS = {
         "commands.checking:run_explain",
     ),
     "open": Command(
-        "open a function of JAX or a module of PyTorch, and report, draw, explain, check or attribute it",
+        "open a program of JAX or PyTorch, and report, draw, explain, check or attribute it",
         "commands.opening:open_arguments",
         "commands.opening:run_open",
         "graphgrad[jax]",

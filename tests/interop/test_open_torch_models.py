@@ -1,4 +1,4 @@
-"""Models that others wrote, opened and retrofitted: values and gradients are torch's, in float64."""
+"""Models that others wrote, opened and retrofitted: values and all gradients are those of torch."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
