@@ -23,7 +23,7 @@ def optional(name):
         simplefilter("ignore")
         try:
             return import_module(name)
-        except ImportError:
+        except (ImportError, RuntimeError):  # as torchvision for another torch raises
             return None
 
 
@@ -72,7 +72,7 @@ for name in ("efficientnet_b0", "swin_t"):
     MODELS[name] = Model(
         lambda name=name: (getattr(vision, name)(weights=None), [IMAGE]), vision, False
     )
-for name in ("deit_tiny_patch16_224", "levit_128s"):
+for name in ("deit_tiny_patch16_224", "mixer_s32_224"):
     MODELS[name] = Model(
         lambda name=name: (timm.create_model(name, num_classes=5, img_size=64), [IMAGE]),
         timm,
@@ -84,7 +84,7 @@ for name in ("resnet10t", "ghostnet_100"):
     )
 
 
-@model(vision)
+@model(vision, second=False)  # torch has none of its attention
 def vision_transformer():
     return vision.VisionTransformer(64, 32, 2, 2, 16, 32), [IMAGE]
 
@@ -99,18 +99,26 @@ SIZES = {
 }
 
 
-@model(transformers)
+@model(transformers, second=False)
 def bert():
     return transformers.BertModel(transformers.BertConfig(**SIZES, vocab_size=50)), [WORDS]
 
 
-@model(transformers)
+@model(transformers, second=False)
+def distilbert():
+    config = transformers.DistilBertConfig(
+        vocab_size=50, dim=16, n_layers=2, n_heads=2, hidden_dim=32
+    )
+    return transformers.DistilBertModel(config), [WORDS]
+
+
+@model(transformers, second=False)
 def gpt2():
     sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "use_cache": False}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, **sizes)), [WORDS]
 
 
-@model(transformers, close=1e-5)  # its norms and rotations are computed in float32
+@model(transformers, second=False, close=1e-5)  # its norms and rotations are computed in float32
 def llama():
     config = transformers.LlamaConfig(
         **SIZES, vocab_size=50, num_key_value_heads=1, use_cache=False
@@ -118,7 +126,7 @@ def llama():
     return transformers.LlamaForCausalLM(config), [WORDS]
 
 
-@model(transformers)
+@model(transformers, second=False)
 def vit():
     return transformers.ViTModel(transformers.ViTConfig(image_size=64, **SIZES)), [IMAGE]
 
