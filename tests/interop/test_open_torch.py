@@ -1,5 +1,6 @@
 """Programs of PyTorch, opened: values, gradients and second gradients are those of torch."""
 
+import importlib
 import threading
 
 import numpy as np
@@ -11,6 +12,8 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
 )
+map_of_torch = importlib.import_module("torch._higher_order_ops").map
+scan_of_torch = importlib.import_module("torch._higher_order_ops.scan").scan
 nn, F = torch.nn, torch.nn.functional
 leaves = torch.utils._pytree.tree_leaves
 open_torch = gg.interop.open_torch
@@ -1159,6 +1162,275 @@ def test_hooks_that_would_be_lost_are_errors_that_name_them():
         assert len(graph.nodes) == 1
     (ours,), (theirs,) = (f(seen, [A.astype("float32")], 0) for f in (opened, in_torch))
     np.testing.assert_allclose(ours[0], theirs[0], 1e-5)
+
+
+# --- what a program does not say -----------------------------------------------------------------
+
+
+class Steep(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 7
+
+
+def steep_in_cond(x):
+    return torch.cond(x.sum() > 0, lambda a: Steep.apply(a), lambda a: a.cos(), (x,))
+
+
+def steep_in_scan(x):
+    start = torch.zeros(4, dtype=x.dtype)
+    return scan_of_torch(lambda c, a: (c + Steep.apply(a), c * 1.0), start, x)[0]
+
+
+def steep_in_map(x):
+    return map_of_torch(lambda a: Steep.apply(a), x)
+
+
+def steep_in_while(x):
+    start = torch.tensor(0), x
+    return torch.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, Steep.apply(a)), start)[1]
+
+
+@pytest.mark.parametrize("fn", [steep_in_cond, steep_in_scan, steep_in_map, steep_in_while])
+def test_S44_a_rule_in_a_branch_or_body_is_an_error_that_names_it(fn):
+    line = fn.__code__.co_firstlineno
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        for _ in range(2):  # torch remembers what it compiled
+            with pytest.raises(gg.GradientError, match="rule of Steep, applied") as caught:
+                open_torch(fn, x)
+            at = int(str(caught.value).partition("test_open_torch.py:")[2].split(":")[0])
+            assert line <= at <= line + 2
+        assert len(graph.nodes) == 1
+
+
+def half_tracked(x):
+    with torch.no_grad():
+        y = x * 2
+    return y * x
+
+
+def test_S44_no_grad_counts_in_branches_and_bodies():
+    def fn(x):
+        start = torch.zeros(4, dtype=x.dtype)
+        return (
+            torch.cond(x.sum() > -99, half_tracked, lambda a: a.cos(), (x,)),
+            map_of_torch(half_tracked, x),
+            scan_of_torch(lambda c, a: (c + half_tracked(a), c * 1.0), start, x)[0],
+        )
+
+    def plain(x):  # torch has no second gradients of these steps, or other ones
+        return half_tracked(x), half_tracked(x), half_tracked(x).sum(0)
+
+    compare(opened(fn, [A], 2), in_torch(plain, [A], 2))
+
+
+def hooked_if_asked(x):
+    y = x * 2
+    if y.requires_grad:
+        y.register_hook(lambda dy: dy * 10)
+    return y
+
+
+def hooked_node(x):
+    y = x.sin()
+    y.grad_fn.register_hook(lambda dx, dy: (dx[0] * 10,))
+    return y
+
+
+def hooked_before(x):
+    y = x.sin()
+    y.grad_fn.register_prehook(lambda dy: (dy[0] * 10,))
+    return y
+
+
+def hooked_saving(x):
+    with torch.autograd.graph.saved_tensors_hooks(lambda a: a * 2, lambda a: a):
+        return x**2
+
+
+@pytest.mark.parametrize(
+    ("fn", "said"),
+    [
+        (hooked_if_asked, "hooked_if_asked.*register_hook"),
+        (hooked_node, "grad_fn.register_hook"),
+        (hooked_before, "grad_fn.register_prehook"),
+        (hooked_saving, "saved_tensors_hooks"),
+    ],
+)
+def test_S44_hooks_of_every_kind_are_errors_with_their_lines(fn, said):
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,))
+        with pytest.raises(gg.GradientError, match=f"{said}.*test_open_torch.py:"):
+            open_torch(fn, x)
+        assert len(graph.nodes) == 1
+
+
+def test_S44_arguments_require_gradients_as_code_may_ask():
+    def fn(x):
+        with torch.autograd.graph.save_on_cpu():
+            y = x * 5 if x.requires_grad else x * 2
+        return y if y.grad_fn is not None and "Mul" in y.grad_fn.name() else y * 2
+
+    compare(opened(fn, [A], 1), in_torch(fn, [A], 1))
+    compare(opened(lambda x: F.relu(x * 1, inplace=True), [A], 1), in_torch(F.relu, [A], 1))
+    with gg.Graph():
+        open_torch(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), np.ones((2, 4), "f"))
+
+
+def written_untracked(x):
+    y = x * 1
+    with torch.no_grad():
+        y.mul_(2)
+    return y * x
+
+
+def written_detached(x):
+    y = x * 2
+    y.detach()[0] = 5.0
+    return y * x
+
+
+def written_view(x):
+    y = x * 2
+    y.data.view(-1)[1:].mul_(3)
+    return y * x
+
+
+def written_data(x):
+    y = x * 2
+    y.data = x * 3
+    return y * x
+
+
+def written_in_a_branch(x):
+    return torch.cond(x.sum() > 0, written_untracked, lambda a: a.cos(), (x,))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [written_untracked, written_detached, written_view, written_data, written_in_a_branch],
+)
+def test_S44_writes_that_gradients_do_not_see_are_errors_with_their_lines(fn):
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,))
+        with pytest.raises(gg.GradientError, match=r"keep the write .*test_open_torch\.py:"):
+            open_torch(fn, x)
+        assert len(graph.nodes) == 1
+
+
+def test_S44_what_is_detached_in_place_has_no_gradient():
+    def fn(x):
+        y = x * 2
+        y.detach_()
+        z = torch.zeros_like(x)
+        with torch.no_grad():
+            z += 3
+        z[0] = x[1]
+        return y * x + z, x.data * x
+
+    compare(opened(fn, [A], 2), in_torch(fn, [A], 2))
+
+
+class Stateful(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3, dtype=torch.float64))
+        self.register_buffer("k", torch.ones(3, dtype=torch.float64))
+        self.n, self.seen, self.log, self.write = 0, None, [], write
+
+    def forward(self, x):
+        self.write(self, x)
+        return x * self.w * self.k
+
+
+def clamping(module, x):
+    with torch.no_grad():
+        module.w.clamp_(-1, 1)
+
+
+def replacing(module, x):
+    module.k = module.k * 2
+
+
+def counting(module, x):
+    module.n += 1
+
+
+def noting(module, x):
+    module.seen = x * 2
+
+
+def logging(module, x):
+    module.log.append(x)
+
+
+@pytest.mark.parametrize("updates", [False, True])
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (clamping, "parameter 'w' at .*test_open_torch.py:"),
+        (replacing, "Stateful.k, .*test_open_torch.py:"),
+        (counting, "Stateful.n, .*test_open_torch.py:"),
+        (noting, "Stateful.seen, .*test_open_torch.py:"),
+        (logging, "Stateful.log"),
+    ],
+)
+def test_S44_writes_that_would_be_lost_are_errors_and_undone(write, said, updates):
+    module = Stateful(write)
+    with gg.Graph() as graph:
+        x = gg.placeholder((3,))
+        with pytest.raises((gg.GradientError, gg.GraphError), match=said):
+            open_torch(module, x, updates=updates)
+        assert len(graph.nodes) == 1
+    assert (module.n, module.seen, module.log) == (0, None, [])
+    assert torch.equal(module.k, torch.ones(3, dtype=torch.float64))
+
+
+def test_S44_modules_made_meanwhile_and_equal_values_are_no_writes():
+    def harmless(module, x):
+        module.n = 0
+        made = nn.ReLU()
+        made.note = made(x)
+
+    module = Stateful(harmless)
+    compare(opened(module, [A[0, :3]], 1), in_torch(module, [A[0, :3]], 1))
+
+
+def test_S44_operators_whose_gradients_or_values_would_be_others_are_refused():
+    target = torch.tensor([[1, 0, -1, 2]])
+    with gg.Graph():
+        x = gg.placeholder((1, 4))
+        with pytest.raises(gg.GraphError, match="multilabel_margin_loss"):
+            open_torch(lambda x: F.multilabel_margin_loss(x, target), x)
+        with pytest.raises(gg.GraphError, match="scale_grad_by_freq"):
+            open_torch(lambda x: F.embedding(target[:, :1], x, scale_grad_by_freq=True), x)
+
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 2 + y.detach()
+
+    @staticmethod
+    def backward(ctx, dy):
+        first, second = ctx.needs_input_grad
+        return dy * (3 if second else 1), dy * 4 if first else dy
+
+
+def test_S44_ctx_says_which_inputs_need_gradients():
+    def fn(x):
+        with torch.no_grad():
+            hidden = x * 2
+        constant = torch.ones(3, 4, dtype=x.dtype)
+        pairs = (x, x), (x, constant), (x, x.detach()), (x, hidden), (x.detach(), x)
+        return [Asking.apply(a, b) for a, b in pairs]
+
+    compare(opened(fn, [A], 1), in_torch(fn, [A], 1))
 
 
 # --- names, lengths, refusals ------------------------------------------------------------------

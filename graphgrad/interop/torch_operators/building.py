@@ -252,7 +252,7 @@ class TorchBuilding:
         key = part, step.key, tuple(types), more
         if key not in self._known:
             try:
-                program = exported(FlatCall(fn), types)
+                program = exported(FlatCall(fn), types, part != "forward")
                 tally = Tally()
                 note_unknown(program, True, tally)
                 tally.check(WHO, INSTEAD)

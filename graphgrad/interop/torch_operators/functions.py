@@ -21,7 +21,16 @@ from weakref import WeakValueDictionary
 from ...base.errors import GradientError
 from ...base.position import is_library, show
 
-__all__ = ["STEP", "WRITES", "AppliedFunction", "FunctionContext", "applied", "is_users", "kept"]
+__all__ = [
+    "STEP",
+    "WRITES",
+    "AppliedFunction",
+    "FunctionContext",
+    "applied",
+    "innermost",
+    "is_users",
+    "kept",
+]
 
 torch: Any = import_module("torch")
 _pytree: Any = import_module("torch.utils._pytree")
@@ -73,17 +82,19 @@ class AppliedFunction:
 
     cls        the function
     where      the line of the user that applies it
+    needed     of its tensors those that require gradients
     places     of its arguments the tensors, by their places among all tensors that it is given
     structure  of what it returns; tensors are counted
     """
 
-    def __init__(self, cls: Any, leaves: Sequence[Any], spec: Any) -> None:
+    def __init__(self, cls: Any, leaves: Sequence[Any], spec: Any, needed: Sequence[bool]) -> None:
         self.cls = cls
+        self.needed = tuple(needed)
         self._leaves, self._spec = leaves, spec
         args, _ = _pytree.tree_unflatten(leaves, spec)
         self.places = [x.at if isinstance(x, _Place) else None for x in args]
         self.structure: Any = None
-        self.where = _where()
+        self.where = innermost()
 
     @classmethod
     def of(
@@ -92,7 +103,7 @@ class AppliedFunction:
         """An application, and the tensors that it is of."""
         leaves, spec = _pytree.tree_flatten((tuple(args), kwargs))
         counted, tensors = _counted(leaves)
-        return cls(function, counted, spec), tensors
+        return cls(function, counted, spec, [t.requires_grad for t in tensors]), tensors
 
     @property
     def name(self) -> str:
@@ -107,7 +118,7 @@ class AppliedFunction:
             hash(given)
         except TypeError:
             return id(self)
-        return self.cls, self._spec, given, tuple(map(type, given))
+        return self.cls, self._spec, given, tuple(map(type, given)), self.needed
 
     def forward_of(self, *tensors: Any) -> list[Any]:
         """The tensors that it returns, of these."""
@@ -131,7 +142,7 @@ class AppliedFunction:
 
     def forward(self, tensors: Sequence[Any], ctx: FunctionContext | None = None) -> list[Any]:
         """The tensors that it returns."""
-        ctx = ctx or FunctionContext(self._needs(tensors))
+        ctx = ctx or FunctionContext(self._needs)
         values = [tensors[x.at] if isinstance(x, _Place) else x for x in self._leaves]
         args, kwargs = _pytree.tree_unflatten(values, self._spec)
         if self.cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
@@ -150,7 +161,7 @@ class AppliedFunction:
         What it saved of its inputs and outputs is read as they are, with their gradients; what else
         it saved is a number, as it is in torch.
         """
-        ctx = FunctionContext(self._needs(xs))
+        ctx = FunctionContext(self._needs)
         hidden = [x.detach() for x in xs]
         made = self.forward(hidden, ctx)
         known = {id(t): x for t, x in zip(hidden, xs, strict=True)}
@@ -184,11 +195,12 @@ class AppliedFunction:
                 dxs[place] = dx
         return dxs
 
-    def _needs(self, tensors: Sequence[Any]) -> list[bool]:
-        return [p is not None and tensors[p].dtype.is_floating_point for p in self.places]
+    @property
+    def _needs(self) -> list[bool]:
+        return [place is not None and self.needed[place] for place in self.places]
 
 
-def _where() -> str:
+def innermost() -> str:
     """The innermost line outside of torch and graphgrad."""
     frame: Any = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):

@@ -323,7 +323,16 @@ def _col2im(
 # --- embeddings and attention ------------------------------------------------------------------
 
 
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, *_: Any, **__: Any) -> Any:
+def _embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    *_: Any,
+    **__: Any,
+) -> Any:
+    if scale_grad_by_freq:
+        raise NotImplementedError("scale_grad_by_freq")
     return gg.nn.embedding(indices, weight, None if padding_idx < 0 else padding_idx)
 
 

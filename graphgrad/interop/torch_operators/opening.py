@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ...ops.sources import placeholder
 from ..reports import OpenReport, Tally
 from ..torch_trace import watched
 from .building import TorchBuilding, inputs_of
+from .guards import contents_kept
 from .tracing import (
     INSTEAD,
     WHO,
@@ -127,7 +129,8 @@ def opening_of(
             values[i] = value
         return fn(*_pytree.tree_unflatten(values, structure))
 
-    program = _traced(FlatCall(call, owner), types, fn)
+    with nullcontext() if owner is None else contents_kept(owner):
+        program = _traced(FlatCall(call, owner), types, fn)
     if differentiable:
         _check_captured(program, call, types, owner, fn)
     return TorchOpening(program, types, _own(program), _ROOT, fn if owner is None else owner)

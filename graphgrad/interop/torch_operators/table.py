@@ -26,6 +26,8 @@ LEFT_OUT: dict[str, str] = {
     "_unique2": "has a length that is known in a run alone",
     "bincount": "has a length that is known in a run alone",
     "_local_scalar_dense": "reads a number while the program is traced: .item(), or an if of it",
+    "multilabel_margin_loss_forward": "has other values where torch decomposes it: "
+    "gg.nn.multilabel_margin_loss has those of torch",
     "_embedding_bag": "has bags of lengths that are computed",
     "linalg_eig": "scales its vectors otherwise",
     "_native_batch_norm_legit": "writes; torch.export gives its functional form",

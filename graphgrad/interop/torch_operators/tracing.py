@@ -21,7 +21,9 @@ from ...ops.foreign.torch_arrays import torch_dtype
 from ..reports import Tally
 from ..torch_trace import STARTS, lengths_for
 from .functions import STEP, AppliedFunction, is_users, kept
+from .guards import guarded
 from .table import LEFT_OUT, form_of, name_of
+from .writes import check_unseen_writes, written_by
 
 __all__ = [
     "HIGHER",
@@ -49,6 +51,9 @@ INSTEAD = "gg.interop.from_torch takes such a module as one node"
 HIGHER = ("cond", "while_loop", "scan", "map_impl")
 """Steps of torch that call programs of their own."""
 _GRAD_MODE = "wrap_with_set_grad_enabled"
+_WRONG = {"multilabel_margin_loss_forward"}
+"""Operators whose decompositions by torch have other values."""
+_DETACH_ = torch.ops.aten.detach_.default
 _tracing = threading.RLock()
 
 
@@ -91,21 +96,32 @@ class TorchProgram:
         return [spec.target for spec in specs if spec.kind.name == "BUFFER_MUTATION"]
 
 
-def exported(module: Any, types: Sequence[TensorType]) -> TorchProgram:
-    """A module, called with tensors of these types, as a program."""
+def exported(module: Any, types: Sequence[TensorType], differentiable: bool = True) -> TorchProgram:
+    """A module, called with tensors of these types, as a program.
+
+    Those of floating dtypes require gradients, as code of theirs may ask. differentiable: whether
+    its own derivative counts, which writes may spoil.
+    """
     samples = [
-        torch.empty(shape, dtype=torch_dtype(t.dtype))
-        for t, shape in zip(types, lengths_for(types, STARTS[0]), strict=True)
+        _sample(shape, t) for t, shape in zip(types, lengths_for(types, STARTS[0]), strict=True)
     ]
     shapes = (tuple(_dynamic(t) for t in types),) if any(not t.static for t in types) else None
     with _quietly() as steps:
         made = _export.export(module, tuple(samples), dynamic_shapes=shapes, strict=False)
+        if differentiable:
+            check_unseen_writes(made, position_of)
         return TorchProgram(_without_grad_modes(made).run_decompositions(_kept_whole()), steps)
+
+
+def _sample(shape: Sequence[int], t: TensorType) -> Any:
+    """A tensor of a type; no leaf, for those that require gradients cannot be written into."""
+    made = torch.empty(shape, dtype=torch_dtype(t.dtype), requires_grad=t.differentiable)
+    return made.clone() if t.differentiable else made
 
 
 def reopened(program: Any) -> TorchProgram:
     """A program that was exported before."""
-    if any(_is(node, _GRAD_MODE) for node in program.graph.nodes):
+    if not _is_functional(program):
         module = copy.deepcopy(program.graph_module)
         program = _export.ExportedProgram(
             module,
@@ -117,8 +133,19 @@ def reopened(program: Any) -> TorchProgram:
             program.example_inputs,
             program.constants,
         )
+        check_unseen_writes(program, position_of)
     with _quietly() as steps:
         return TorchProgram(_without_grad_modes(program).run_decompositions(_kept_whole()), steps)
+
+
+def _is_functional(program: Any) -> bool:
+    """Whether nothing in it, or in the programs in it, is to be rewritten."""
+    nodes = [n for part in _parts(program) for n in part.graph.nodes]
+    return not any(_is(n, _GRAD_MODE) or n.target is _DETACH_ for n in nodes)
+
+
+def _parts(program: Any) -> list[Any]:
+    return [part for part in program.graph_module.modules() if hasattr(part, "graph")]
 
 
 @contextmanager
@@ -128,7 +155,7 @@ def _quietly() -> Iterator[list[AppliedFunction]]:
     with (
         _tracing,
         kept(steps),
-        _without_hooks(),
+        guarded(),
         _with_lines(),
         _as_once_differentiated(),
         _inference_as_no_grad(),
@@ -179,10 +206,10 @@ def _identifier(text: str) -> str:
 
 @cache
 def _kept_whole() -> Any:
-    """The decompositions of torch, without those of operators that have a form."""
+    """The decompositions of torch, without those of operators that have a form or are refused."""
     table = _export.default_decompositions()
     for target in list(table):
-        if form_of(target) is not None:
+        if form_of(target) is not None or name_of(target) in _WRONG:
             table.pop(target)
     return table
 
@@ -204,34 +231,6 @@ def _with_lines() -> Iterator[None]:
 
 def _users(frames: Any) -> Any:
     return type(frames).from_list([frame for frame in frames if is_users(frame.filename)])
-
-
-@contextmanager
-def _without_hooks() -> Iterator[None]:
-    """A block in which hooks on tensors are refused: what they do to gradients would be lost."""
-    names = ("register_hook", "register_post_accumulate_grad_hook")
-    before = {name: getattr(torch.Tensor, name) for name in names}
-    here = threading.get_ident()
-
-    def refused(name: str) -> Callable[..., Any]:
-        def call(tensor: Any, hook: Any) -> Any:
-            if threading.get_ident() != here:
-                return before[name](tensor, hook)
-            raise GradientError(
-                f"open_torch() cannot keep the hook {getattr(hook, '__qualname__', hook)!r} of "
-                f"Tensor.{name}: what it does to gradients would be lost. Write it as a "
-                "torch.autograd.Function, or put a rule of graphgrad on the tensor"
-            )
-
-        return call
-
-    for name in names:
-        setattr(torch.Tensor, name, refused(name))
-    try:
-        yield
-    finally:
-        for name, method in before.items():
-            setattr(torch.Tensor, name, method)
 
 
 @contextmanager
@@ -300,7 +299,7 @@ def check_hooks(module: Any) -> None:
 
 def _without_grad_modes(program: Any) -> Any:
     """The program, in which what blocks of torch.no_grad read is detached."""
-    if not any(_is(node, _GRAD_MODE) for node in program.graph.nodes):
+    if not any(_is(n, _GRAD_MODE) for part in _parts(program) for n in part.graph.nodes):
         return program
     _detach_in(program.graph_module, True)
     program.graph_module.recompile()
@@ -311,7 +310,8 @@ def _detach_in(module: Any, tracked: bool) -> None:
     detach = torch.ops.aten.detach.default
     for node in list(module.graph.nodes):
         if node.op == "placeholder" and not tracked:
-            readers = [user for user in node.users if not _is_nested(user)]
+            users = [user for user in node.users if not _is_nested(user)]
+            readers = [user for user in users if node not in written_by(user)]
             if readers:
                 with module.graph.inserting_after(_last_placeholder(module.graph)):
                     hidden = module.graph.call_function(detach, (node,))
