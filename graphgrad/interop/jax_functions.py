@@ -18,7 +18,7 @@ from ..lower.specialise import specialise
 from .orders import first_order
 from .states import RUNS, commit, is_single, misfits, state_names, state_tree
 
-__all__ = ["to_jax"]
+__all__ = ["to_jax", "without_state"]
 
 NEEDED = ("jax", "jaxlib", "flatbuffers")
 """What the extra "jax" installs."""
@@ -182,13 +182,20 @@ def to_jax(
         return _of_function(f, counted, dtype)
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"to_jax() takes what gg.compile or gg.function returns, got {f!r}")
+    return without_state(f, counted, single, "to_jax")
+
+
+def without_state(
+    f: CompiledFunction, gradients: int, single: bool, how: str
+) -> Callable[..., Any]:
+    """What `to_jax` returns of a compiled function; how: what users call for it."""
     if state_names(f):
         raise StateError(
             f"{f!r} has state: {', '.join(state_names(f))}. Use f.as_jax(), whose function takes "
             "the state and returns it, or give these as inputs"
         )
-    jax_calls = calls("to_jax()")
-    order = jax_calls.JaxOrder(first_order(f, counted, "to_jax"), single)
+    jax_calls = calls(f"{how}()")
+    order = jax_calls.JaxOrder(first_order(f, gradients, how), single)
     packed, check_together = packer(f.outputs), _together(f)
 
     def fn(*args: Any, **kwargs: Any) -> Any:

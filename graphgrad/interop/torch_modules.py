@@ -198,7 +198,7 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
                 "function that only reads. Leave updates to an optimiser of torch, or return the "
                 "new values"
             )
-        self._order = TorchOrder.first(f, gradients)
+        self._order = TorchOrder.first(f, gradients, "to_torch")
         places = count()
         self._tree = tree_map(lambda t: None if t is None else next(places), f.outputs)
         self._own = [self._registered(v) for v in f._access.read]

@@ -41,9 +41,9 @@ class TorchOrder:
         self._made: dict[Any, Any] = {}
 
     @classmethod
-    def first(cls, f: CompiledFunction, gradients: int) -> TorchOrder:
-        """The function itself."""
-        order = cls(first_order(f, gradients, "to_torch"))
+    def first(cls, f: CompiledFunction, gradients: int, how: str) -> TorchOrder:
+        """The function itself; how: what users call for it."""
+        order = cls(first_order(f, gradients, how))
         order._run = f._executable.run.call
         return order
 

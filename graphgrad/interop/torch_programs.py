@@ -46,8 +46,9 @@ def open_torch(
     and {variable: new value}, as `gg.compile(updates=)` takes it.
 
     Raises: GraphError for operators without a form, all of them at once, with how often each occurs
-    and the line of the first, and where the module writes without updates=True; GradientError for
-    rules and hooks that would be lost; GraphGradError without PyTorch; what torch.export
+    and the line of the first, and where the module writes without updates=True, or into what is no
+    buffer; GradientError for rules, hooks and writes that would be lost, and for arguments of torch
+    that require a gradient; GraphGradError without PyTorch; what torch.export
     raises for what it cannot trace, with a note.
 
     Gradient: of the nodes; of what is a torch.autograd.Function its backward.

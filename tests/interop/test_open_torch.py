@@ -1433,6 +1433,20 @@ def test_S44_ctx_says_which_inputs_need_gradients():
     compare(opened(fn, [A], 1), in_torch(fn, [A], 1))
 
 
+def test_S44_errors_name_what_they_are_of():
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        with pytest.raises(gg.GradientError, match=r"Dirty, applied at .*ctx\.mark_dirty"):
+            open_torch(lambda x: Dirty.apply(x * 1), x)
+        with pytest.raises(gg.GradientError, match="requires a gradient"):
+            open_torch(torch.sin, torch.ones(3, requires_grad=True))
+        assert len(graph.nodes) == 1
+        rows = gg.placeholder(("Rows", 4))
+        with pytest.raises(RuntimeError, match="shape") as caught:
+            open_torch(lambda x: x.reshape(7, 4), rows)
+        assert "gg.assume(Rows >= 8)" in "".join(caught.value.__notes__)
+
+
 # --- names, lengths, refusals ------------------------------------------------------------------
 
 

@@ -142,7 +142,7 @@ def test_S23_S44_second_orders_go_through_the_rule():
     second = jax.grad(lambda x: jnp.sum(jax.grad(through)(x) ** 2))(X)
     np.testing.assert_allclose(second, 2 * 3 * np.round(X) ** 2 * 6 * np.round(X), 1e-5)
     once = gg.interop.retrofit(fn, nothing, gradients=1)
-    with pytest.raises(gg.GradientError):
+    with pytest.raises(gg.GradientError, match=r"retrofit\(gradients=2\)"):
         jax.grad(lambda x: jnp.sum(jax.grad(once)(x) ** 2))(X)
 
 

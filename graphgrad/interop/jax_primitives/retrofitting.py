@@ -13,7 +13,7 @@ from ...compiled import compile
 from ...ir.graph import Graph
 from ...ops.sources import placeholder
 from ..jax_calls import has_64_bits
-from ..jax_functions import to_jax
+from ..jax_functions import without_state
 from ..signatures import Fixed, names_of_leaves
 from .opening import is_array, opened
 from .tracing import is_key
@@ -102,11 +102,8 @@ class Retrofitted:
             ]
             outputs = opened(flat, inputs, "constants", taken.weak)
             self.mark(graph)
-            run = to_jax(
-                compile(inputs, outputs, backend="numpy"),
-                self.gradients,
-                dtype=None if has_64_bits() else "float32",
-            )
+            compiled = compile(inputs, outputs, backend="numpy")
+            run = without_state(compiled, self.gradients, not has_64_bits(), "retrofit")
         structure, keys = layout
 
         def laid_out(made: Sequence[Any]) -> Any:

@@ -46,7 +46,8 @@ WRITES = "writes into its inputs, which a graph cannot follow: have it return a 
 class FunctionContext:
     """What a function of torch.autograd finds as `ctx`."""
 
-    def __init__(self, needs: Sequence[bool]) -> None:
+    def __init__(self, needs: Sequence[bool], of: str = "") -> None:
+        self._of = of
         self.needs_input_grad = tuple(needs)
         self.saved: tuple[Any, ...] = ()
         self.materialized = True
@@ -74,7 +75,7 @@ class FunctionContext:
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Refused: nodes do not write."""
-        raise GradientError(f"ctx.mark_dirty: it {WRITES}")
+        raise GradientError(f"{self._of} says ctx.mark_dirty: it {WRITES}")
 
 
 class AppliedFunction:
@@ -142,7 +143,7 @@ class AppliedFunction:
 
     def forward(self, tensors: Sequence[Any], ctx: FunctionContext | None = None) -> list[Any]:
         """The tensors that it returns."""
-        ctx = ctx or FunctionContext(self._needs)
+        ctx = ctx or FunctionContext(self._needs, f"{self.name}, applied at {self.where},")
         values = [tensors[x.at] if isinstance(x, _Place) else x for x in self._leaves]
         args, kwargs = _pytree.tree_unflatten(values, self._spec)
         if self.cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
@@ -161,7 +162,7 @@ class AppliedFunction:
         What it saved of its inputs and outputs is read as they are, with their gradients; what else
         it saved is a number, as it is in torch.
         """
-        ctx = FunctionContext(self._needs)
+        ctx = FunctionContext(self._needs, f"{self.name}, applied at {self.where},")
         hidden = [x.detach() for x in xs]
         made = self.forward(hidden, ctx)
         known = {id(t): x for t, x in zip(hidden, xs, strict=True)}

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import GraphError, ShapeError
+from ...base.errors import GradientError, GraphError, ShapeError
+from ...base.length import Length
 from ...ir.context import bodies_around
 from ...ir.graph import Graph, current
 from ...ir.node import Tensor
@@ -41,7 +42,6 @@ _pytree: Any = import_module("torch.utils._pytree")
 
 
 _ROOT = "module."
-_STATE = "gg.assume(N >= 8), or make them known"
 
 
 class TorchOpening(NamedTuple):
@@ -80,6 +80,12 @@ def opened(fn: Any, args: Sequence[Any], parameters: str, updates: bool) -> Any:
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
             check_tensor(leaf, "an argument")
+            if leaf.requires_grad:
+                raise GradientError(
+                    f"open_torch() is given a tensor of torch of shape {list(leaf.shape)} that "
+                    "requires a gradient, and would make it a constant: give a tensor of the "
+                    "graph, or .detach() it"
+                )
     opening = opening_of(fn, args, parameters == "variables")
     _check_writes(opening, parameters, updates, fn)
     tally, known = Tally(), dict[Any, Any]()
@@ -202,13 +208,19 @@ def _traced(call: Any, types: Sequence[TensorType], fn: Any) -> TorchProgram:
         error.add_note(
             f"while open_torch() exported {_name_of(fn)} for tensors "
             f"of the types {said}, as torch.export does; gg.interop.from_torch takes it as one node"
-            + (
-                ""
-                if all(t.static for t in types)
-                else "\nState what holds of open lengths: " + _STATE
-            )
+            + _stating(types)
         )
         raise
+
+
+def _stating(types: Sequence[TensorType]) -> str:
+    """What to say of open lengths, by a name of theirs."""
+    lengths = [d for t in types for d in t.shape if not isinstance(d, int)]
+    if not lengths:
+        return ""
+    name = next((n for d in lengths if isinstance(d, Length) for n in sorted(d.names)), None)
+    facts = f"gg.assume({name} >= 8)" if name else "a name for them and gg.assume"
+    return f"\nState what holds of open lengths: {facts}, or make them known"
 
 
 def _name_of(fn: Any) -> str:

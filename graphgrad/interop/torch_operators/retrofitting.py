@@ -166,7 +166,7 @@ class TorchRetrofits:
             return _pytree.tree_unflatten(made, structure)
 
         return TorchRetrofit(
-            TorchOrder.first(f, self.gradients),
+            TorchOrder.first(f, self.gradients, "retrofit"),
             [names[node] for node in read],
             [opening.names[at] for at in new],
             f._access.counted,

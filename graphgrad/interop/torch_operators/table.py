@@ -35,7 +35,7 @@ LEFT_OUT: dict[str, str] = {
     "sym_is_contiguous": "asks where in memory a tensor is",
     "sym_storage_offset": "asks where in memory a tensor is",
     "sym_stride.int": "asks where in memory a tensor is",
-    "graphgrad::order": "is a function of graphgrad: build its graph instead",
+    "graphgrad::order": "is a function of graphgrad: build its graph in this one",
     "atan2.out": "writes; torch.export gives its functional form",
 }
 

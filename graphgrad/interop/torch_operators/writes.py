@@ -19,7 +19,7 @@ _GRAD_MODE = "wrap_with_set_grad_enabled"
 
 
 @dataclass(eq=False)
-class _Memory:
+class _SharedMemory:
     """What tensors share; tracked where one of them has a gradient, and named if a parameter."""
 
     tracked: bool = False
@@ -30,7 +30,7 @@ class _Memory:
 class _View:
     """A tensor of it; hidden where its own gradient is not tracked."""
 
-    memory: _Memory
+    memory: _SharedMemory
     hidden: bool = False
 
     @property
@@ -50,7 +50,9 @@ def check_unseen_writes(program: Any, position_of: Callable[[Any], Position | No
     for node, spec in zip(holders, program.graph_signature.input_specs, strict=True):
         own = spec.kind.name == "PARAMETER"
         tracked = (own or spec.kind.name == "USER_INPUT") and _is_floating(node)
-        given.append(_View(_Memory(tracked, spec.target.removeprefix("module.") if own else "")))
+        given.append(
+            _View(_SharedMemory(tracked, spec.target.removeprefix("module.") if own else ""))
+        )
     _Writes(position_of).run(program.graph_module, given, True)
 
 
@@ -67,7 +69,7 @@ class _Writes:
                 env[node] = next(inputs)
             elif node.op == "output":
                 returned = node.args[0] if isinstance(node.args[0], list | tuple) else node.args
-                return tuple(env.get(y, _View(_Memory())) for y in returned)
+                return tuple(env.get(y, _View(_SharedMemory())) for y in returned)
             elif node.op == "call_function":
                 env[node] = self._called(module, node, env, tracks)
         return ()
@@ -76,13 +78,15 @@ class _Writes:
         name = name_of(node.target)
         if name == _GRAD_MODE:
             inner = getattr(module, node.args[1].target)
-            given = [env.get(x, _View(_Memory())) for x in node.args[2:]]
+            given = [env.get(x, _View(_SharedMemory())) for x in node.args[2:]]
             return self.run(inner, given, bool(node.args[0]))
         if name == "getitem" and isinstance(env.get(node.args[0]), tuple):
             return env[node.args[0]][node.args[1]]
         for inner in _inner(module, node):
             holders = [x for x in inner.graph.nodes if x.op == "placeholder"]
-            self.run(inner, [_View(_Memory(tracks and _is_floating(x))) for x in holders], tracks)
+            self.run(
+                inner, [_View(_SharedMemory(tracks and _is_floating(x))) for x in holders], tracks
+            )
         read = [view for x in node.all_input_nodes for view in _views(env.get(x))]
         tracked = tracks and any(view.tracked for view in read)
         if name == "detach_" and tracks:
@@ -98,7 +102,7 @@ class _Writes:
                 source.memory, source.hidden or not tracks or name in ("detach", "detach_")
             )
         new = name == "detach" or name.split(".")[0].endswith("_like") or name.startswith("new_")
-        return _View(_Memory(tracked and not new and _is_floating(node)))
+        return _View(_SharedMemory(tracked and not new and _is_floating(node)))
 
     def _check(self, node: Any, view: _View, tracks: bool) -> None:
         if view.memory.tracked and (view.hidden or not tracks):
