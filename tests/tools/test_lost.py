@@ -79,9 +79,13 @@ def test_the_programs_of_a_framework_come_out_as_recorded(lost, name):
     found = lost("prove").in_a_process(name)
     if found is None or found["versions"].get("jax") != recorded["versions"].get("jax"):
         pytest.skip("what is installed is not what was recorded")
+    left_out = {"theirs"} if find_spec("jax") is None else set()
     for part in ("cells", "more"):
-        now = {key: cell["outcome"] for key, cell in found[part].items()}
-        assert now == {key: cell["outcome"] for key, cell in recorded[part].items()}
+        now, then = (
+            {key: cell["outcome"] for key, cell in each[part].items() if key not in left_out}
+            for each in (found, recorded)
+        )
+        assert now == then
 
 
 def test_a_rule_that_is_passed_over_is_told(lost):
