@@ -453,6 +453,17 @@ def test_a_length_of_one_is_broadcast(name, backend):
         np.testing.assert_allclose(run(given), wanted, rtol=1e-12)
 
 
+def test_a_length_of_one_or_none_is_checked():
+    with gg.Graph():
+        x = gg.placeholder(("M", "N"), name="x")
+        few = gg.sum(x[:1], axis=1) * gg.ones(x.shape[0] + 1)[: gg.Length.min(x.shape[0], 1)]
+        made = few * gg.ones(x.shape[0] * 2 + x.shape[1] % 2 + 1)
+        run = gg.compile(x, made)
+    assert run(np.ones((2, 4))).shape == (5,)
+    with pytest.raises(gg.ShapeError, match="count as equal"):
+        run(np.ones((0, 4)))
+
+
 def test_lengths_of_other_names_broadcast():
     with gg.Graph():
         x, y = gg.placeholder(("N",)), gg.placeholder(("M",))

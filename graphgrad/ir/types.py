@@ -178,9 +178,11 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if isinstance(b, int):
         return b
     if a is not None and b is not None and a.names & b.names:
-        if at_least(1 - a, 0) or at_least(1 - b, 0):
-            return b if at_least(1 - a, 0) else a  # as x[:1] is, or empty as the other is
         taken = min(a, b, key=lambda d: len(str(d)))
+        if at_least(1 - a, 0) or at_least(1 - b, 0):
+            taken, few = (b, a) if at_least(1 - a, 0) else (a, b)
+            if few == Length.min(taken, 1):  # as of x[:1]
+                return taken
         equated = _equated.get()
         if equated is not None:
             equated.append(Equated(a, b, taken))
