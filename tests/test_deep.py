@@ -133,7 +133,7 @@ def marked_for_now(g, selection):
     [
         pytest.param(nested_regions, marks=pytest.mark.ci),
         pytest.param(name_scopes, marks=pytest.mark.slow),
-        pytest.param(conds_in_a_row, marks=pytest.mark.ci),
+        pytest.param(conds_in_a_row, marks=pytest.mark.slow),
     ],
 )
 def test_S37_what_is_built_without_calls_in_calls_may_be_a_thousand_deep(build, act):

@@ -59,6 +59,7 @@ def short():
     return experiments(SHORT)
 
 
+@pytest.mark.ci
 def test_the_quick_demo_wins_and_writes_its_files(quick):
     assert quick.code == 0
     assert sorted(p.name for p in quick.folder.iterdir()) == FILES
@@ -72,6 +73,7 @@ def test_the_quick_demo_wins_and_writes_its_files(quick):
     assert metrics["passed"]
 
 
+@pytest.mark.ci
 def test_both_runs_start_from_the_same_values(quick):
     runs = json.loads((quick.folder / "metrics.json").read_text())["runs"]
     curves = [runs[key]["curves"][0] for key in ("true", "override")]

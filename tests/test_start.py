@@ -54,6 +54,7 @@ def test_import_loads_what_builds_and_marks_a_graph():
     assert len(loaded) <= 300
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_whatever_is_touched_first_is_there(tmp_path):
     """Graphs from files and pickles too, with a rule of graphgrad's own in them."""

@@ -22,12 +22,12 @@ def outcomes(seeds, backend="numpy", only=None):
 
 def test_random_programs_on_open_lengths_are_those_on_fixed_ones():
     """And most of them are answered."""
-    found = outcomes(range(40), only=2)
-    assert found["agreed"] >= 56, found
+    found = outcomes(range(20), only=2)
+    assert found["agreed"] >= 28, found
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("first", range(40, 200, 40))
+@pytest.mark.parametrize("first", range(20, 140, 40))
 def test_more_random_programs_on_open_lengths(first):
     found = outcomes(range(first, first + 40), only=2)
     assert found["agreed"] >= 56, found

@@ -22,7 +22,7 @@ def cases():
 CASES = cases()
 
 
-def first_and_more(cases, few=3):
+def first_and_more(cases, few=2):
     """The first samples of each op, which are tried by default, and those that .ci/run tries."""
     first, more = [], []
     for case in cases:

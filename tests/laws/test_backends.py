@@ -12,13 +12,13 @@ from graphgrad.laws import backends
 from graphgrad.laws.trying import close, of_type
 
 from ..each import by_law, each, grouped, judge
-from .cases import CASES
+from .cases import CASES, first_and_more
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
 ULPS = 4  # in the last place, by which compiled functions may be off
 SUMS = ("ReduceSum", "ReduceMean", "SumToShape", "SumTo", "AddN")
-JAX_CASES = grouped(CASES if HAS_JAX else [])
+FIRST, MORE = first_and_more(CASES)
 PRODUCTS = ("MatMul", "Einsum", "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 
 
@@ -56,15 +56,39 @@ LAWS = {
 }
 
 
-@each(by_law(LAWS, CASES))
+@each(by_law(LAWS, FIRST))
 def test_the_backends_that_are_always_there_agree(law, op, arrays):
     law(op, arrays)
 
 
+@pytest.mark.ci
+@each(by_law(LAWS, MORE))
+def test_so_they_do_on_more_samples(law, op, arrays):
+    law(op, arrays)
+
+
+def on_jax(cases):
+    """A test for each op type, which gets its samples."""
+    groups = grouped(cases if HAS_JAX else [])
+    return pytest.mark.parametrize("cases", groups.values(), ids=groups)
+
+
 @pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
-@pytest.mark.parametrize("cases", JAX_CASES.values(), ids=JAX_CASES)
+@on_jax(FIRST)
 def test_jax_agrees_with_numpy(cases):
+    same_on_jax(cases)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
+@on_jax(MORE)
+def test_jax_agrees_with_numpy_on_more_samples(cases):
+    same_on_jax(cases)
+
+
+def same_on_jax(cases):
     """The samples of an op type in one program, for XLA takes its time for each."""
     with gg.Graph():
         xs = [[gg.placeholder(a.shape, a.dtype) for a in arrays] for _, (_, arrays) in cases]

@@ -70,12 +70,12 @@ def test_an_op_is_linear_where_it_says_so_and_its_gradient_is_its_adjoint(law, o
     law(op, arrays)
 
 
-@each(by_law(OF_GRADIENTS, FIRST))
+@each(by_law(OF_GRADIENTS, [case for case in FIRST if case[0].endswith("-0")]))
 def test_the_gradient_of_every_op_is_linear_and_forward_mode_is_its_transpose(law, op, arrays):
     law(op, arrays)
 
 
 @pytest.mark.ci
-@each(by_law(OF_GRADIENTS, MORE))
+@each(by_law(OF_GRADIENTS, [case for case in (*FIRST, *MORE) if not case[0].endswith("-0")]))
 def test_so_it_is_for_more_samples(law, op, arrays):
     law(op, arrays)

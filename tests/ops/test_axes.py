@@ -172,7 +172,7 @@ def called(module, name, arguments, kwargs):
 def test_axes_mean_what_they_mean_in_numpy(first):
     wanted, inputs, feeds, outputs, wrong = [], [], [], [], []
     with gg.Graph():
-        for seed in range(first, first + (100 if not first else 1500)):
+        for seed in range(first, first + (100 if not first else 700)):
             draw = Draws(seed)
             for call in CALLS:
                 name, arguments, kwargs = call(draw)

@@ -320,13 +320,13 @@ def check(row, backend, sizes, batch=False):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_length_is_what_the_int_is(name):
-    check(ROWS[name], "numpy", ROWS[name].sizes[::2])
+    check(ROWS[name], "numpy", ROWS[name].sizes[::3])
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ROWS)
 def test_so_it_is_of_other_sizes(name):
-    check(ROWS[name], "numpy", ROWS[name].sizes[1::2])
+    check(ROWS[name], "numpy", [n for i, n in enumerate(ROWS[name].sizes) if i % 3])
 
 
 BATCHED = [name for name, row in ROWS.items() if row.batched]

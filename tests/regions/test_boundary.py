@@ -775,7 +775,7 @@ def test_an_interrupted_question_leaves_boundaries_that_answer_the_next_one():
     case = marked_in_many_ways()
     found = [p for p in places(lambda: asked_of_it(*case)) if "/regions/" in p.code[0]]
     assert len(found) > 200
-    for place in found:
+    for place in found[::3]:
         case = marked_in_many_ways()
         interrupted(lambda case=case: alone(asked_of_it, *case), place)
         assert asked_of_it(*case) == want, place

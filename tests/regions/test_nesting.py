@@ -179,6 +179,7 @@ def test_S09_random_nests_with_marks_put_on_and_taken_off():
 # --- costs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 def test_S37_a_nest_of_a_thousand_regions():
     with gg.Graph():
         x, y, regions = nest(DEEP)

@@ -73,10 +73,10 @@ def numbers(dtype):
     """Every kind of number: bit patterns over the whole range, the usual ones, and the edges."""
     rng = np.random.default_rng(0)
     if dtype is np.float32:
-        spread = np.arange(0, 1 << 32, 4001, dtype=np.uint64).astype(np.uint32).view(dtype)
+        spread = np.arange(0, 1 << 32, 8009, dtype=np.uint64).astype(np.uint32).view(dtype)
     else:
-        spread = rng.integers(0, 1 << 64, 400_000, dtype=np.uint64).view(dtype)
-    parts = [rng.uniform(-a, a, 100_000) for a in (1e-3, 1.0, 10.0, 800.0)]
+        spread = rng.integers(0, 1 << 64, 200_000, dtype=np.uint64).view(dtype)
+    parts = [rng.uniform(-a, a, 50_000) for a in (1e-3, 1.0, 10.0, 800.0)]
     edges = np.array([s * v for v in SPECIAL for s in (1, -1)])
     with np.errstate(over="ignore"):
         rest = np.concatenate([*parts, rng.normal(1, 1e-3, 50_000), edges]).astype(dtype)
