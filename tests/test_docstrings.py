@@ -234,6 +234,14 @@ def test_sections_of_an_op_stand_apart_in_any_docstring(f):
 HOLDS = {
     "At": "keeps the tensor for the method that comes after [key]",
     "vmap": "the function of its example builds a loss, and reads its gradient alone",
+    **dict.fromkeys(
+        (
+            *("bernoulli_st", "binary_mapper", "categorical_st", "direct_feedback", "gapped_st"),
+            *("jd_constant", "jd_graddrop", "jd_pcgrad", "relaxed_bernoulli", "stochastic_spike"),
+            "vq_rotate_to",
+        ),
+        "what it is given is read by its rule alone",
+    ),
 }
 """Examples that build what nobody reads, and why that is right."""
 

@@ -48,8 +48,14 @@ def elsewhere(module, name, parameter):
     return {
         gg.nn: parameter in LENGTHS | PLACES,
         gg.random: name in WHOLE or parameter == "seed",
-        gg.rules: parameter in OPERANDS and name != "stop",
+        gg.rules: (parameter in OPERANDS and name != "stop") or parameter in tensors_of(name),
     }.get(module, parameter == "shape")
+
+
+def tensors_of(name):
+    """The tensors that a row of the zoo takes, which have no domain of their own."""
+    row = getattr(gg.rules.library().get(name), "row", None)
+    return {"tensors", "x", *row.operands} if row else set()
 
 
 def numbers():

@@ -136,6 +136,12 @@ PURPOSES = {
             dx = gg.rules.deeplift(gg.nn.relu, x, -1.0)
             """
         ),
+        "deep_shap": lines(
+            """
+            y = gg.nn.relu(x)
+            dx = gg.rules.deep_shap(gg.nn.relu, x, np.array([[-1.0], [1.0]]))
+            """
+        ),
     },
     (
         "Where a score comes from",
@@ -149,6 +155,12 @@ PURPOSES = {
         "lrp_alpha_beta": layer("lrp_alpha_beta()"),
         "lrp_zbox": layer("lrp_zbox(-2.0, 2.0)"),
         "lrp_flat": layer("lrp_flat()"),
+        "lrp_wsquare": layer("lrp_wsquare()"),
+        "lrp_zplus": layer("lrp_zplus()"),
+        "epsilon_plus": layer("epsilon_plus()"),
+        "epsilon_plus_flat": layer("epsilon_plus_flat()"),
+        "epsilon_alpha2_beta1": layer("epsilon_alpha2_beta1()"),
+        "epsilon_gamma_box": layer("epsilon_gamma_box(-2.0, 2.0)"),
         "lrp_pass": put("lrp_pass()", "gg.tanh(x)"),
         "lrp_product": lines(
             """

@@ -12,8 +12,8 @@ from ..base.errors import GradientError
 from ..differentiate.gradients import gradients
 from ..ir.types import Array
 from ..ops.demands import within
-from ..rules.saliency import deconvnet as deconvnet_rule
-from ..rules.saliency import guided as guided_rule
+from ..rules.zoo.saliency import deconvnet as deconvnet_rule
+from ..rules.zoo.saliency import guided as guided_rule
 from .explained import Explained
 from .found import Found
 

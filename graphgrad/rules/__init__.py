@@ -6,7 +6,14 @@ Most functions return a rule, to be put wherever a rule can be; some build tenso
 
 from .alignment import feedback
 from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
-from .clipping import clip_norm, clip_value, nan_guard
+from .composites import (
+    epsilon_alpha2_beta1,
+    epsilon_gamma_box,
+    epsilon_plus,
+    epsilon_plus_flat,
+    lrp_wsquare,
+    lrp_zplus,
+)
 from .entries import Entry, library
 from .estimators import black_box, spsa
 from .implicit import fixed_point, linear_solve, root
@@ -22,30 +29,57 @@ from .propagation import (
 )
 from .quantisation import fake_quantise, lsq, pact
 from .recompute import checkpoint, checkpoint_chain
-from .reference import deeplift, rescale
-from .saliency import deconvnet, guided, redirected
+from .reference import deep_shap, deeplift, rescale
 from .scaling import reverse, scale, stop
 from .stable import log1pexp, logsumexp, masked, norm
-from .straight_through import ste
-from .surrogates import atan, fast_sigmoid, surrogate, triangle
+from .surrogates import surrogate
+from .zoo import (
+    aggregate,
+    attention,
+    binary,
+    clipping,
+    codebooks,
+    dictionaries,
+    edges,
+    grids,
+    saliency,
+    samples,
+    simplex,
+    soft,
+    solvers,
+    spikes,
+)
+from .zoo.aggregate import *
+from .zoo.attention import *
+from .zoo.binary import *
+from .zoo.clipping import *
+from .zoo.codebooks import *
+from .zoo.dictionaries import *
+from .zoo.edges import *
+from .zoo.grids import *
+from .zoo.saliency import *
+from .zoo.samples import *
+from .zoo.simplex import *
+from .zoo.soft import *
+from .zoo.solvers import *
+from .zoo.spikes import *
 
 __all__ = [
     "Conservation",
     "Entry",
-    "atan",
     "black_box",
     "checkpoint",
     "checkpoint_chain",
-    "clip_norm",
-    "clip_value",
     "conservation",
-    "deconvnet",
+    "deep_shap",
     "deeplift",
+    "epsilon_alpha2_beta1",
+    "epsilon_gamma_box",
+    "epsilon_plus",
+    "epsilon_plus_flat",
     "fake_quantise",
-    "fast_sigmoid",
     "feedback",
     "fixed_point",
-    "guided",
     "library",
     "linear_solve",
     "log1pexp",
@@ -57,24 +91,36 @@ __all__ = [
     "lrp_pass",
     "lrp_product",
     "lrp_signed_gamma",
+    "lrp_wsquare",
     "lrp_zbox",
+    "lrp_zplus",
     "lsq",
     "masked",
-    "nan_guard",
     "norm",
     "pact",
-    "redirected",
     "relevance",
     "rescale",
     "reverse",
     "root",
     "scale",
     "spsa",
-    "ste",
     "stop",
     "surrogate",
-    "triangle",
 ]
+__all__ += aggregate.__all__
+__all__ += attention.__all__
+__all__ += binary.__all__
+__all__ += clipping.__all__
+__all__ += codebooks.__all__
+__all__ += dictionaries.__all__
+__all__ += edges.__all__
+__all__ += grids.__all__
+__all__ += saliency.__all__
+__all__ += samples.__all__
+__all__ += simplex.__all__
+__all__ += soft.__all__
+__all__ += solvers.__all__
+__all__ += spikes.__all__
 
 
 def __dir__() -> list[str]:

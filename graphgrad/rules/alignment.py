@@ -6,11 +6,13 @@ from typing import Any
 
 from ..base.domains import ANY, INTEGER, NON_NEGATIVE
 from ..base.errors import ShapeError
+from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
 from ..ops import random
 from ..ops.base import DEFAULT, TensorLike
 from ..ops.demands import within
+from ..ops.sources import identity
 from ..regions.rules import Rule
 from .entries import entry, rule
 from .sites import layer, number
@@ -22,14 +24,15 @@ FAMILY = "alignment"
 def feedback(
     weights: TensorLike | None = None, seed: TensorLike | None = None, std: float | None = None
 ) -> Rule:
-    """For a dense layer: errors go back through fixed weights, drawn at random if none are given.
+    """For a layer: errors go back through fixed weights, drawn at random if none are given.
 
     dx = dy @ weights; the layer's own weights and bias get their gradient
     [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for deep
     learning"].
 
     Parameters:
-        weights: a matrix (outputs, inputs); None: normally distributed ones.
+        weights: a matrix (outputs, inputs), or for a convolution a filter like its own; None:
+            normally distributed ones.
         seed: of what is drawn, an int or a scalar integer tensor; None: 0.
         std: the standard deviation of what is drawn, a finite number >= 0; None: 1 / sqrt(outputs).
 
@@ -57,6 +60,10 @@ def feedback(
 
     def feedback(site: Site, dy: Tensor) -> Any:
         part = layer(site)
+        if part.node.type != "MatMul" and weights is not None:
+            x, back = identity(part.x), number(weights, part.x)
+            dx = gradients(part.applied(x, back, None), x, dy, overrides={})
+            return [dx if t is part.x else DEFAULT for t in site.inputs]
         back = _drawn(part.w, seed, std) if weights is None else number(weights, part.x)
         return [dy @ back if t is part.x else DEFAULT for t in site.inputs]
 

@@ -27,7 +27,7 @@ class Entry:
     builds    whether `make` builds tensors instead of returning a rule
 
     >>> gg.rules.library()["guided"].formula
-    'dx = dy where x > 0 and dy > 0, else 0'
+    'dxs = where(logical_and(x > 0, dy > 0), dy, 0.0)'
     """
 
     def __init__(self, make: Callable[..., Any], family: str, contract: str, linear: bool) -> None:
@@ -64,12 +64,17 @@ class Entry:
 def entry(family: str, contract: str, *, linear: bool = True) -> Callable[[Fn], Fn]:
     """Decorator: list a function in the library."""
 
-    def listed(make: Fn) -> Fn:
-        _entries[make.__name__] = Entry(make, family, contract, linear)
-        offer(make)
+    def decorated(make: Fn) -> Fn:
+        listed(Entry(make, family, contract, linear))
         return make
 
-    return listed
+    return decorated
+
+
+def listed(entry: Entry) -> None:
+    """List an entry in the library."""
+    _entries[entry.name] = entry
+    offer(entry.make)
 
 
 def library() -> dict[str, Entry]:

@@ -81,7 +81,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
 
 
 @entry(FAMILY, "attribution")
-def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
+def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9, bias: bool = True) -> Rule:
     """Positive weights count more, which favours what speaks for the score.
 
     R_j = sum_k x_j v_jk R_k / z'_k, v = w + gamma * max(w, 0), z' the layer's output with v
@@ -90,6 +90,7 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     Parameters:
         gamma: how much more, a finite number >= 0.
         epsilon: what is added to the sum's magnitude, a finite number >= 0.
+        bias: whether a positive bias counts more, too, which it does not in captum.
 
     Returns: a rule for `relevance`, of layers.
 
@@ -103,6 +104,8 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
     NON_NEGATIVE("gamma", gamma)
     NON_NEGATIVE("epsilon", epsilon)
 
+    raises_bias = truth("bias", bias)
+
     def raised(w: Tensor) -> Tensor:
         return w + gamma * maximum(w, 0.0)
 
@@ -110,10 +113,10 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
         book = ledger()
         part = carrying_layer(site, book)
         x = identity(part.x)
-        bias = None if part.bias is None else raised(part.bias)
-        z = part.applied(x, raised(part.w), bias)
+        b = part.bias if part.bias is None or not raises_bias else raised(part.bias)
+        z = part.applied(x, raised(part.w), b)
         dz = stabilised(book, z, dy, epsilon)
-        keep_bias(book, bias, dz)
+        keep_bias(book, b, dz)
         (dx,) = in_shares(z, [x], dz)
         return only(site, part.x, dx)
 

@@ -17,6 +17,7 @@ from ..ops.elementwise.bounds import maximum
 from ..ops.elementwise.exponential import exp
 from ..ops.elementwise.logic import where
 from ..ops.elementwise.magnitudes import absolute
+from ..ops.nn.operands import known_length
 from ..ops.reduce.reductions import logsumexp
 from ..ops.reduce.reductions import sum as reduce_sum
 from ..ops.shape.reshaping import broadcast_like, sum_to
@@ -122,6 +123,34 @@ def deeplift(
     slope: Tensor = asking(book, lambda: gradients(y, at, unconnected="zero", overrides=others))
     book.check_known("deeplift()")
     return (x - base) * slope
+
+
+@entry(FAMILY, "attribution")
+def deep_shap(f: Callable[[Tensor], Tensor], x: Tensor, references: TensorLike) -> Tensor:
+    """How much each element of x contributes to f(x) over what f is on average at references.
+
+    The mean over references r of (x - r) * m, m the gradient of f with `rescale` on every
+    activation
+    [Lundberg and Lee 2017, "A unified approach to interpreting model predictions"; Shrikumar,
+    Greenside, Kundaje 2017].
+
+    Parameters:
+        f: a function of a tensor that builds the same nodes each time it is called.
+        x: a floating tensor.
+        references: (references, ...), each of which broadcasts to x; how many is known.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: what `deeplift` raises.
+
+    >>> x = gg.constant([3.0, -1.0])
+    >>> gg.evaluate(gg.rules.deep_shap(lambda x: gg.nn.relu(gg.sum(x)), x, np.zeros((2, 2))))
+    array([ 3., -1.])
+    """
+    within(ANY, "references", references)
+    each = as_tensor(references, x.dtype)
+    parts = [deeplift(f, x, each[i]) for i in range(known_length("deep_shap()", each, 0))]
+    return sum(parts[1:], parts[0]) / float(len(parts))
 
 
 def _built(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[list[Node], Tensor]:

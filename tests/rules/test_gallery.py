@@ -22,7 +22,8 @@ def _of_docs(monkeypatch):
 def test_every_rule_is_shown():
     from building.shown import SHOWN
 
-    assert set(SHOWN) == set(gg.rules.library())
+    shown = {name for name, e in gg.rules.library().items() if not hasattr(e, "row")}
+    assert shown <= set(SHOWN) <= set(gg.rules.library())
 
 
 @pytest.mark.ci

@@ -1,0 +1,1 @@
+"""The zoo: published replacements of gradients, a table by families."""

@@ -1,0 +1,331 @@
+"""Rows: a published gradient as a function of tensors, from which all else follows.
+
+    @slope("Fang et al. 2021, ...")
+    def atan(x: Tensor, alpha: Positive = 2.0) -> Tensor:
+        \"\"\"For spikes: the derivative of an arc tangent that rises from 0 to 1.\"\"\"
+        return (alpha / 2) / (1 + m.square(pi * alpha * x / 2))
+
+A decorator says what the function gives:
+
+slope     the slope of a function of one input       the row returns a rule
+smooth    what is differentiated instead             the row returns a rule
+gate      a gradient, changed                        the row returns a rule
+pull      the gradients of the inputs                the row returns a rule
+soft      what is differentiated instead of a value  the row builds the value
+learned   the slopes in several inputs of a value    the row builds the value
+pulled    the gradients of the inputs of a value     the row builds the value
+formula   the value, whose gradient is its own       the row builds it
+together  several gradients of several tensors       the row builds identities
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ...base.domains import FROM_ONE
+from ...base.errors import GradientError, counted
+from ...differentiate.gradients import gradients
+from ...differentiate.site import Site
+from ...ir.node import Tensor
+from ...ops.base import NO_GRAD, as_tensor, cast, like
+from ...ops.create.creation import zeros_like
+from ...ops.shape.reshaping import sum_to
+from ...ops.sources import identity, stop_gradient
+from ...regions.contracts import Contract, surrogate_of
+from ...regions.rules import Rule
+from ...regions.scopes import override_gradient
+from ..sites import alike, changed, only, real_numbers
+from .row import BUILDS, SEVERAL, Count, Fn, ZooRow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Gradient = Callable[[ZooRow, Site, tuple[Any, ...], dict[str, Any]], Any]
+"""(row, site, what arrives, parameters) -> one entry per input."""
+
+SOFT = "dxs = the gradient of y at xs, y = "
+GIVEN = "dxs = "
+
+
+# --- rows that return rules -------------------------------------------------------------------
+
+
+def slope(
+    source: str, *, of: Fn | None = None, traps: str = ""
+) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
+    """A slope: dx = dy * fn(x); of: the function of x whose derivative it is, if it is one's."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        x, _ = alike(site)
+        real_numbers(site, x)
+        return only(site, x, dys[0] * like(row.fn(x, **given), x))
+
+    form = "dx = dy * slope, slope = "
+    return _on_sites(source, traps, form, gradient, "surrogate" if of else "policy", of=of)
+
+
+def smooth(
+    source: str, *, traps: str = ""
+) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
+    """The derivative of fn(inputs) in place of the site's."""
+    return _on_sites(source, traps, SOFT, _of_soft, "surrogate", of=True)
+
+
+def gate(
+    source: str, *, traps: str = ""
+) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
+    """A change of the gradient d without the rule: dx = fn(d)."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        return changed(site, dys, lambda d: row.fn(d, **given))
+
+    return _on_sites(source, traps, "dx = ", gradient, "policy", linear=False)
+
+
+def pull(
+    source: str, *, linear: bool = True, contract: str = "policy", traps: str = ""
+) -> Callable[[Callable[Concatenate[Tensor, Tensor, P], Any]], Callable[P, Rule]]:
+    """The gradients of the inputs: dxs = fn(dy, inputs)."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        places = len(row.operands)
+        if places == 1:
+            x, _ = alike(site) if contract != "attribution" else (site.inputs[0], None)
+            return only(site, x, row.fn(dys[0], x, **given))
+        if len(site.inputs) != places:
+            raise GradientError(
+                f"{row.name} is for a site of {counted(places, 'input')}, {site!r} has "
+                f"{len(site.inputs)}"
+            )
+        return _as_inputs(row, site.inputs, row.fn(dys[0], *site.inputs, **given))
+
+    return _on_sites(source, traps, GIVEN, gradient, contract, linear=linear, first=1)
+
+
+def _on_sites(
+    source: str,
+    traps: str,
+    form: str,
+    gradient: Gradient,
+    contract: str,
+    *,
+    linear: bool = True,
+    of: Any = None,
+    first: int = 0,
+) -> Callable[[Fn], Any]:
+    def decorated(fn: Fn) -> Any:
+        row = ZooRow(fn, source, traps, form, first, None)
+
+        def make(given: dict[str, Any]) -> Rule:
+            _, given = row.split(given)
+            made = of if callable(of) else fn if of else None
+            return row.rule(_called(gradient, row, given), given, _contract(made, given))
+
+        return row.public(make, contract, linear)
+
+    return decorated
+
+
+def _called(gradient: Gradient, row: ZooRow, given: dict[str, Any]) -> Fn:
+    def of_row(site: Site, *dys: Any) -> Any:
+        return gradient(row, site, dys, given)
+
+    return of_row
+
+
+def _contract(of: Fn | None, given: dict[str, Any]) -> Contract | None:
+    if of is None:
+        return None
+
+    def smooth(*xs: Tensor) -> Any:
+        return of(*xs, **given)
+
+    return surrogate_of(smooth)
+
+
+# --- rows that build --------------------------------------------------------------------------
+
+
+def soft(
+    source: str, value: Fn, *, traps: str = "", linear: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A value whose gradient is that of fn."""
+    return _building(source, value, traps, SOFT, _of_soft, "surrogate", linear, of=True)
+
+
+def learned(
+    source: str, value: Fn, *, traps: str = ""
+) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
+    """A value of several inputs that learn: dx_i = dy * fn(inputs)[i], summed to x_i."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        slopes = _listed(row.fn(*site.inputs, **given))
+        return _as_inputs(row, site.inputs, [dys[0] * like(s, site.inputs[0]) for s in slopes])
+
+    form = "dxs = dy * slopes, slopes = "
+    return _building(source, value, traps, form, gradient, "policy", linear=True)
+
+
+def pulled(
+    source: str, value: Fn, *, traps: str = "", linear: bool = True, contract: str = "policy"
+) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Any]]:
+    """A value whose inputs get fn(dy, inputs)."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        seeds = _filled(site, dys)
+        dy = seeds[0] if len(seeds) == 1 else tuple(seeds)
+        return _as_inputs(row, site.inputs, row.fn(dy, *site.inputs, **given))
+
+    return _building(source, value, traps, GIVEN, gradient, contract, linear, first=1)
+
+
+def formula(source: str, *, traps: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """What fn builds, with its own gradient; what is drawn gets none."""
+
+    def decorated(fn: Fn) -> Any:
+        row = ZooRow(fn, source, traps, "y = ", 0, BUILDS)
+
+        def make(given: dict[str, Any]) -> Any:
+            xs, given = row.split(given)
+            halted = [
+                stop_gradient(x) if drawn and x.type.differentiable else x
+                for x, drawn in zip(xs, row.drawn, strict=False)
+            ]
+            return _like_made(
+                made := fn(*halted, **given), [cast(y, xs[0].dtype) for y in _listed(made)]
+            )
+
+        return row.public(make, "exact", linear=True)
+
+    return decorated
+
+
+def _building(
+    source: str,
+    value: Fn,
+    traps: str,
+    form: str,
+    gradient: Gradient,
+    contract: str,
+    linear: bool,
+    *,
+    of: bool = False,
+    first: int = 0,
+) -> Callable[[Fn], Any]:
+    def decorated(fn: Fn) -> Any:
+        row = ZooRow(fn, source, traps, form, first, BUILDS)
+
+        def make(given: dict[str, Any]) -> Any:
+            xs, given = row.split(given)
+            rule = row.rule(
+                _called(gradient, row, given), given, _contract(fn if of else None, given)
+            )
+            with override_gradient(rule, inputs=xs) as region:
+                made = _of_names(value, row, xs, given)
+                ys = [identity(cast(y, xs[0].dtype)) for y in _listed(made)]
+                region.declare(outputs=ys)
+            return _like_made(made, ys)
+
+        return row.public(make, contract, linear)
+
+    return decorated
+
+
+def _of_names(value: Fn, row: ZooRow, xs: Sequence[Tensor], given: dict[str, Any]) -> Any:
+    """A value of those of the tensors and parameters that it names."""
+    names = dict.fromkeys(row.operands) | given | dict(zip(row.operands, xs, strict=False))
+    takes = signature(value).parameters
+    if any(p.kind is Parameter.VAR_KEYWORD for p in takes.values()):
+        return value(**names)
+    return value(**{name: names[name] for name in takes if name in names})
+
+
+def _listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, tuple | list) else [made]
+
+
+def _like_made(made: Any, ys: list[Tensor]) -> Any:
+    return tuple(ys) if isinstance(made, tuple) else ys[0]
+
+
+def _filled(site: Site, dys: Sequence[Tensor | None]) -> list[Tensor]:
+    """What arrives, with zeros for nothing."""
+    return [zeros_like(y) if d is None else d for d, y in zip(dys, site.outputs, strict=True)]
+
+
+def _of_soft(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> list[Any]:
+    """The gradient of the row's function at the inputs of a site."""
+    drawn = row.drawn if len(site.inputs) <= len(row.drawn) else [False] * len(site.inputs)
+    asked = [
+        x.type.differentiable and not is_drawn
+        for x, is_drawn in zip(site.inputs, drawn, strict=False)
+    ]
+    xs = [x for x, wanted in zip(site.inputs, asked, strict=True) if wanted]
+    ys = zip(_listed(row.fn(*site.inputs, **given)), site.outputs, dys, strict=True)
+    seen = [(cast(y, o.dtype), dy) for y, o, dy in ys if dy is not None]
+    dxs = iter(gradients([y for y, _ in seen], xs, [dy for _, dy in seen], xs, "zero"))
+    return [next(dxs) if wanted else NO_GRAD for wanted in asked]
+
+
+def _as_inputs(row: ZooRow, xs: Sequence[Tensor], made: Any) -> list[Any]:
+    """One gradient for each input that is not drawn, of its shape and dtype."""
+    given = iter(_listed(made))
+    return [
+        NO_GRAD
+        if drawn or not x.type.differentiable
+        else cast(sum_to(as_tensor(next(given)), like=x), x.dtype)
+        for x, drawn in zip(xs, row.drawn, strict=False)
+    ]
+
+
+# --- rows of several tensors ------------------------------------------------------------------
+
+
+def together(
+    source: str, *, fan: bool = False, linear: bool = False, traps: str = ""
+) -> Callable[[Fn], Fn]:
+    """The identity on several tensors, whose gradients are fn(gradients, tensors).
+
+    fan  one tensor is handed out several times, and gets fn(gradients)
+    """
+
+    def decorated(fn: Fn) -> Any:
+        form = "dx = " if fan else "dxs = "
+        row = ZooRow(fn, source, traps, form, 1 if fan else 2, SEVERAL)
+        own = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in row.signature.parameters.values()]
+        row.signature = row.signature.replace(parameters=[*(FANNED if fan else SEPARATE), *own])
+        row.hints |= {"x": Tensor, "times": Count, "tensors": Tensor}
+
+        def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+            count = 1 if fan else len(site.outputs)
+            xs, drawn = site.inputs[:count], site.inputs[count:]
+            extra = given | dict(zip(row.operands, drawn, strict=False))
+            ds = _filled(site, dys)
+            dxs = [fn(ds, **extra)] if fan else fn(ds, list(xs), **extra)
+            dxs = [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
+            return [*dxs, *[NO_GRAD] * len(drawn)]
+
+        def make(given: dict[str, Any]) -> Any:
+            times = FROM_ONE("times", given.pop("times")) if fan else 1
+            xs = [as_tensor(t) for t in ((given.pop("x"),) if fan else given.pop("tensors"))]
+            if not xs:
+                raise TypeError(f"{row.name}() takes the tensors whose gradients meet, got none")
+            drawn, given = row.split(given)
+            rule = row.rule(_called(gradient, row, given), given)
+            with override_gradient(rule, inputs=[*xs, *drawn]) as region:
+                ys = [identity(x) for x in xs for _ in range(times)]
+                region.declare(outputs=ys)
+            return tuple(ys)
+
+        return row.public(make, "policy", linear)
+
+    return decorated
+
+
+_EITHER = Parameter.POSITIONAL_OR_KEYWORD
+FANNED = [
+    Parameter("x", _EITHER, annotation="TensorLike"),
+    Parameter("times", _EITHER, annotation="int"),
+]
+SEPARATE = [Parameter("tensors", Parameter.VAR_POSITIONAL, annotation="TensorLike")]

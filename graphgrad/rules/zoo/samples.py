@@ -1,0 +1,228 @@
+"""Discrete samples and routing: the draw is an input, the same in every transform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.node import Tensor
+from . import maths as m
+from .grids import passed
+from .row import Draw, NonNegative, Number, Positive
+from .rows import formula, learned, pulled, soft
+
+FAMILY = "samples"
+BENGIO = (
+    "Bengio, Leonard, Courville 2013, Estimating or propagating gradients through stochastic "
+    "neurons"
+)
+JANG = "Jang, Gu, Poole 2017, Categorical reparameterization with Gumbel-softmax; Maddison 2017"
+
+
+def hot(x: Tensor) -> Tensor:
+    """One where x is largest along the last axis, the first of equals."""
+    return m.cast(m.one_hot(m.argmax(x, -1), m.length(x)), x.dtype)
+
+
+@soft(JANG, lambda x, noise: hot(x + noise))
+def gumbel_st(x: Tensor, noise: Draw, temperature: Positive = 1.0) -> Tensor:
+    """A drawn one-hot vector; backward, the softmax of the perturbed logits."""
+    return m.softmax((x + noise) / temperature, axis=-1)
+
+
+@formula(JANG)
+def gumbel_softmax(x: Tensor, noise: Draw, temperature: Positive = 1.0) -> Tensor:
+    """The softmax of perturbed logits."""
+    return m.softmax((x + noise) / temperature, axis=-1)
+
+
+@soft(BENGIO, lambda sample: m.identity(sample))
+def categorical_st(x: Tensor, sample: Draw) -> Tensor:
+    """A drawn one-hot vector; backward, the softmax of the logits."""
+    return m.softmax(x, axis=-1)
+
+
+@formula(
+    "Williams 1992, Simple statistical gradient-following algorithms for reinforcement learning"
+)
+def score_function(
+    x: Tensor, sample: Draw, reward: Draw | None = None, baseline: Draw | None = None
+) -> Tensor:
+    """log p(sample) of logits x, times what a reward is over a baseline: for ascent."""
+    log_p = m.log_softmax(x, axis=-1)
+    chosen = m.take_along_axis(log_p, m.expand_dims(sample, -1), -1)[..., 0]
+    if reward is None:
+        return chosen
+    return chosen * (reward if baseline is None else reward - baseline)
+
+
+@pulled(JANG, lambda sample: m.identity(sample), contract="estimator")
+def relaxed_bernoulli(dy: Tensor, x: Tensor, sample: Draw, temperature: Positive = 1.0) -> Tensor:
+    """A relaxed sample of logits x, drawn elsewhere: sigmoid((x + logistic noise) / t)."""
+    return dy * sample * (1.0 - sample) / temperature
+
+
+def _through(p: Tensor, d: Tensor) -> Tensor:
+    """J d, J the derivative of a softmax whose value is p."""
+    return p * (d - m.sum(p * d, -1, keepdims=True))
+
+
+@pulled(
+    "Liu et al. 2023, Bridging discrete and backpropagation: straight-through and beyond",
+    lambda x, sample: (m.identity(sample), m.softmax(x, axis=-1)),
+    contract="estimator",
+)
+def reinmax(dy: Any, x: Tensor, sample: Draw, temperature: Positive = 1.0) -> Tensor:
+    """A drawn one-hot vector, by Heun's method of second order, and the softmax of the logits."""
+    d, dp = dy
+    p = m.softmax(x, axis=-1)
+    middle = (m.softmax(x / temperature, axis=-1) + sample) / 2.0
+    return 2.0 * _through(middle, d) - _through(p, d) / 2.0 + _through(p, dp)
+
+
+@soft(
+    "Fan et al. 2022, Training discrete deep generative models via gapped straight-through",
+    lambda sample: m.identity(sample),
+)
+def gapped_st(
+    x: Tensor, sample: Draw, gap: NonNegative = 1.0, temperature: Positive = 1.0
+) -> Tensor:
+    """A drawn one-hot vector; backward, logits of which the drawn one leads by a gap."""
+    drawn = m.sum(x * sample, -1, keepdims=True)
+    most = m.max(x, -1, keepdims=True)
+    up = m.stop_gradient(m.maximum(most - drawn, 0.0)) * sample
+    over = m.maximum(x + gap - m.maximum(drawn, most), 0.0)
+    down = m.stop_gradient(over) * (1.0 - sample)
+    return m.softmax((x + up - down) / temperature, axis=-1)
+
+
+@soft(
+    "Chung, Ahn, Bengio 2017, Hierarchical multiscale recurrent neural networks",
+    lambda sample: m.identity(sample),
+)
+def bernoulli_st(x: Tensor, sample: Draw, slope: Positive = 1.0) -> Tensor:
+    """A drawn 0 or 1; backward, a logistic function whose slope may rise."""
+    return m.sigmoid(slope * x)
+
+
+@formula("Louizos, Welling, Kingma 2018, Learning sparse neural networks through L0 regularization")
+def hard_concrete(
+    x: Tensor,
+    uniform: Draw,
+    temperature: Positive = 2 / 3,
+    low: Number = -0.1,
+    high: Number = 1.1,
+) -> Tensor:
+    """A stretched logistic sample of logits x, cut off at 0 and 1."""
+    noise = m.log(uniform) - m.log(1.0 - uniform)
+    s = m.sigmoid((x + noise) / temperature) * (high - low) + low
+    return m.where(s < 0, 0.0, m.where(s > 1, 1.0, s))
+
+
+@soft(
+    "Shah et al. 2024, Improving discrete optimisation via decoupled straight-through "
+    "Gumbel-softmax",
+    lambda x, noise, forward: hot(x / forward + noise),
+)
+def decoupled_st(
+    x: Tensor, noise: Draw, forward: Positive = 1.0, backward: Positive = 1.0
+) -> Tensor:
+    """A draw from softmax(x / forward); backward, softmax(x / backward)."""
+    return m.softmax(x / backward, axis=-1)
+
+
+@soft(
+    "Shah et al. 2024, as in its first version",
+    lambda x, noise, forward: hot((x + noise) / forward),
+)
+def decoupled_st_gumbel(
+    x: Tensor, noise: Draw, forward: Positive = 1.0, backward: Positive = 1.0
+) -> Tensor:
+    """A draw; backward, the softmax of the perturbed logits at another temperature."""
+    return m.softmax((x + noise) / backward, axis=-1)
+
+
+# --- routing ----------------------------------------------------------------------------------
+
+
+def _masked_gates(x: Tensor, jitter: float | Tensor) -> Tensor:
+    most = m.max(x, -1, keepdims=True)
+    off = (most - x) / m.maximum(m.abs(x), most) > 2.0 * jitter
+    return m.softmax(m.where(off, -float("inf"), x), axis=-1)
+
+
+def _routed(x: Tensor, sample: Tensor, first: Tensor, jitter: float | Tensor) -> Tensor:
+    p = m.take_along_axis(_masked_gates(x, jitter), sample, -1)
+    best = m.logical_or(first, m.argmax(x, -1, keepdims=True) == sample)
+    return p * m.where(best, 1.0, 0.3333)
+
+
+@pulled(
+    "Liu et al. 2024, GRIN: gradient-informed MoE",
+    _routed,
+    contract="estimator",
+    traps="the factor of 1/3 is not in the backward; scores of a negative maximum are masked "
+    "otherwise",
+)
+def sparse_mixer2(
+    dy: Tensor, x: Tensor, sample: Draw, first: Draw, jitter: Positive = 0.1
+) -> Tensor:
+    """The gate of the chosen expert, a third of it unless it is the best or `first` is drawn."""
+    p = _masked_gates(x, jitter)
+    chosen = m.cast(m.one_hot(sample[..., 0], m.length(x)), x.dtype)
+    d = dy * m.sum(p * chosen, -1, keepdims=True)
+    return (chosen - p) * d
+
+
+@learned(
+    "Liu et al. 2023, Sparse backpropagation for MoE training",
+    lambda x, first: m.where(first > 0, x, x / 2.0),
+    traps="2 dy for both branches",
+)
+def sparse_mixer_core(x: Tensor, first: Draw) -> Tensor:
+    """A multiplier, halved where the second half of Heun's method is drawn."""
+    return m.ones_like(x) * 2.0
+
+
+def _gates(a: Tensor, b: Tensor) -> Tensor:
+    """The 16 gates of two inputs, ordered by truth table, along a last axis."""
+    both = a * b
+    some, one = a + b - both, a + b - 2.0 * both
+    half = [0.0 * a, both, a - both, a, b - both, b, one, some]
+    return m.stack([*half, *(1.0 - g for g in reversed(half))], axis=-1)
+
+
+def _chosen_gate(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+    return m.sum(_gates(a, b) * hot(w), -1)
+
+
+GATES = "Petersen et al. 2022, Deep differentiable logic gate networks"
+
+
+@formula(GATES, traps="order of the gates by truth table")
+def logic_gates(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+    """A mixture of the 16 gates of a and b, weighted by the softmax of w (..., 16)."""
+    return m.sum(_gates(a, b) * m.softmax(w, axis=-1), -1)
+
+
+@soft("Kim et al. 2026, hard straight-through logic gates", _chosen_gate)
+def logic_gates_st(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+    """The gate of the largest weight; backward, the weights are those of the mixture."""
+    return m.sum(_gates(a, b) * passed(hot(w), m.softmax(w, axis=-1)), -1)
+
+
+@soft(
+    "Yousefi et al. 2025, Mind the gap: removing the discretization gap in logic gate networks",
+    lambda a, b, w, noise: _chosen_gate(a, b, w + noise),
+)
+def logic_gates_gumbel(
+    a: Tensor, b: Tensor, w: Tensor, noise: Draw, temperature: Positive = 1.0
+) -> Tensor:
+    """The gate of the largest perturbed weight; backward, weights of the perturbed mixture."""
+    weights = m.softmax((w + noise) / temperature, axis=-1)
+    return m.sum(_gates(a, b) * passed(hot(w + noise), weights), -1)
+
+
+__all__ = ["bernoulli_st", "categorical_st", "decoupled_st", "decoupled_st_gumbel", "gapped_st"]
+__all__ += ["gumbel_softmax", "gumbel_st", "hard_concrete", "logic_gates", "logic_gates_gumbel"]
+__all__ += ["logic_gates_st", "reinmax", "relaxed_bernoulli", "score_function"]
+__all__ += ["sparse_mixer2", "sparse_mixer_core"]

@@ -1,0 +1,210 @@
+"""Solvers as layers: `solve` is a function of costs (..., n) that builds graph, asked again."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any, Literal
+
+from ...ir.node import Tensor
+from . import maths as m
+from .row import Draw, Function, NonNegative, Positive
+from .rows import formula, learned, pulled
+
+FAMILY = "solvers"
+BERTHET = "Berthet et al. 2020, Learning with differentiable perturbed optimizers"
+TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
+
+
+@pulled(
+    f"Vlastelica et al. 2020, Differentiation of blackbox combinatorial solvers; {TANG}",
+    lambda x, solve: solve(x),
+    linear=False,
+    contract="estimator",
+)
+def interpolated(
+    dy: Tensor, x: Tensor, solve: Function, strength: Positive = 10.0, epsilon: NonNegative = 0.0
+) -> Tensor:
+    """The solution; backward, how it changes where the costs are moved along the gradient."""
+    return (solve(x + strength * dy) - solve(x)) / (strength + epsilon)
+
+
+@learned(
+    "Sahoo et al. 2023, Backpropagation through combinatorial algorithms: identity with projection "
+    "works",
+    lambda x, solve: solve(x),
+)
+def identity_solver(
+    x: Tensor, solve: Function, sense: Literal["argmin", "argmax"] = "argmin"
+) -> Tensor:
+    """The solution; backward, -dy of an argmin, dy of an argmax."""
+    return m.ones_like(x) * (-1.0 if sense == "argmin" else 1.0)
+
+
+def _moved(x: Tensor, noise: Tensor, sigma: Positive) -> Tensor:
+    return m.expand_dims(x, -2) + sigma * noise
+
+
+def _scores(ys: Tensor, dy: Tensor, baseline: str, centre: Any) -> Tensor:
+    """What each solution is worth to the gradient, less a baseline."""
+    worth = m.sum(ys * m.expand_dims(dy, -2), -1, keepdims=True)
+    n = m.length(ys, -2)
+    if baseline == "others":
+        return (worth - m.mean(worth, -2, keepdims=True)) * (n / (n - 1.0))
+    if baseline == "centre":
+        return worth - m.expand_dims(m.sum(centre() * dy, -1, keepdims=True), -2)
+    return worth
+
+
+@pulled(
+    BERTHET,
+    lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
+    contract="estimator",
+    traps='pyepo has a leave-one-out baseline ("others"), jaxopt that of the unmoved costs '
+    '("centre")',
+)
+def perturbed(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    solve: Function,
+    sigma: Positive = 1.0,
+    density: Literal["normal", "gumbel"] = "normal",
+    baseline: Literal["none", "others", "centre"] = "none",
+) -> Tensor:
+    """The mean solution for costs moved by noise (..., samples, n)."""
+    scores = _scores(solve(_moved(x, noise, sigma)), dy, baseline, lambda: solve(x))
+    way = noise if density == "normal" else 1.0 - m.exp(-noise)
+    return m.mean(scores * way, -2) / sigma
+
+
+def _times(x: Tensor, noise: Tensor, sigma: Positive) -> Tensor:
+    return m.expand_dims(x, -2) * m.exp(sigma * noise - 0.5 * sigma**2)
+
+
+@pulled(
+    "Dalle et al. 2022, Learning with combinatorial optimization layers",
+    lambda x, noise, solve, sigma: m.mean(solve(_times(x, noise, sigma)), -2),
+    contract="estimator",
+)
+def perturbed_times(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    solve: Function,
+    sigma: Positive = 1.0,
+    baseline: Literal["none", "others", "centre"] = "none",
+) -> Tensor:
+    """The mean solution for costs times exp(sigma noise - sigma**2 / 2)."""
+    scores = _scores(solve(_times(x, noise, sigma)), dy, baseline, lambda: solve(x))
+    return m.mean(scores * noise, -2) / (sigma * x)
+
+
+def _fenchel_young(x: Tensor, noise: Tensor, target: Tensor, solve: Any, sigma: Any) -> Tensor:
+    at = _moved(x, noise, sigma)
+    return m.sum(x * target, -1) - m.mean(m.sum(at * solve(at), -1), -1)
+
+
+@pulled(
+    f"{BERTHET}; Blondel, Martins, Niculae 2020, Learning with Fenchel-Young losses",
+    lambda x, noise, target, solve, sigma, sense: (
+        _fenchel_young(x, noise, target, solve, sigma) * (1.0 if sense == "argmin" else -1.0)
+    ),
+    contract="estimator",
+)
+def fenchel_young(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    target: Draw,
+    solve: Function,
+    sigma: Positive = 1.0,
+    sense: Literal["argmin", "argmax"] = "argmin",
+) -> Tensor:
+    """What a target costs more than noisy solutions; backward, the target less their mean."""
+    way = target - m.mean(solve(_moved(x, noise, sigma)), -2)
+    return m.expand_dims(dy, -1) * (way if sense == "argmin" else -way)
+
+
+@pulled(
+    "Niepert, Minervini, Franceschi 2021, Implicit MLE: backpropagating through discrete "
+    f"exponential family distributions; {TANG}",
+    lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
+    linear=False,
+    contract="estimator",
+)
+def imle(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    solve: Function,
+    sigma: Positive = 1.0,
+    strength: Positive = 10.0,
+    two_sides: bool = False,
+    epsilon: NonNegative = 0.0,
+) -> Tensor:
+    """The mean solution for noisy costs; backward, how it changes along the gradient."""
+    at, way = _moved(x, noise, sigma), m.expand_dims(strength * dy, -2)
+    ahead, behind = solve(at + way), solve(at - way) if two_sides else solve(at)
+    far = 2.0 * strength if two_sides else strength
+    return m.mean(ahead - behind, -2) / (far + epsilon)
+
+
+def _spo(x: Tensor, cost: Tensor, solution: Tensor, objective: Tensor, solve: Any) -> Tensor:
+    moved = 2.0 * x - cost
+    return 2.0 * m.sum(x * solution, -1) - m.sum(moved * solve(moved), -1) - objective[..., 0]
+
+
+@pulled("Elmachtoub and Grigas 2022, Smart predict, then optimize", _spo)
+def spo_plus(
+    dy: Tensor, x: Tensor, cost: Draw, solution: Draw, objective: Draw, solve: Function
+) -> Tensor:
+    """The loss of predicted costs x; true costs, their solution and its objective (..., 1)."""
+    return 2.0 * (solution - solve(2.0 * x - cost)) * m.expand_dims(dy, -1)
+
+
+# --- sorting networks -------------------------------------------------------------------------
+
+Distribution = Literal["cauchy", "logistic", "logistic_phi", "gaussian", "reciprocal", "optimal"]
+
+
+def _less(v: Tensor, distribution: str, steepness: Positive, phi: Positive) -> Tensor:
+    """The probability that a <= b, v being b - a."""
+    u = steepness * v
+    if distribution == "logistic":
+        return m.sigmoid(u)
+    if distribution == "logistic_phi":
+        return m.sigmoid(u / (m.abs(v) + 1e-10) ** phi)
+    if distribution == "gaussian":
+        return 0.5 + 0.5 * m.erf(u / 2.0**0.5)
+    if distribution == "reciprocal":
+        return 0.5 * (u / (2.0 + m.abs(u)) + 1.0)
+    if distribution == "cauchy":
+        return m.arctan(u) / pi + 0.5
+    outside = m.sign(u) * (0.5 - 1.0 / (16.0 * m.maximum(m.abs(u), 0.25)))
+    return 0.5 + m.where(m.abs(u) <= 0.25, u, outside)
+
+
+@formula("Petersen et al. 2021, Differentiable sorting networks; 2022, Monotonic ones")
+def sorting_network(
+    x: Tensor,
+    distribution: Distribution = "cauchy",
+    steepness: Positive = 10.0,
+    phi: Positive = 0.25,
+) -> tuple[Tensor, ...]:
+    """x (..., n) sorted by soft swaps of neighbours, and what it consists of (..., n, n)."""
+    n = m.length(x)
+    columns = [x[..., i] for i in range(n)]
+    one = m.eye(n, dtype=x.dtype)
+    parts = [one[i] + 0.0 * x for i in range(n)]
+    for turn in range(n):
+        for i in range(turn % 2, n - 1, 2):
+            a, b = columns[i], columns[i + 1]
+            p = _less(b - a, distribution, steepness, phi)
+            columns[i], columns[i + 1] = p * a + (1.0 - p) * b, (1.0 - p) * a + p * b
+            q, low, high = p[..., None], parts[i], parts[i + 1]
+            parts[i], parts[i + 1] = q * low + (1.0 - q) * high, (1.0 - q) * low + q * high
+    return m.stack(columns, axis=-1), m.stack(parts, axis=-1)
+
+
+__all__ = ["fenchel_young", "identity_solver", "imle", "interpolated", "perturbed"]
+__all__ += ["perturbed_times", "sorting_network", "spo_plus"]
