@@ -135,7 +135,9 @@ def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
 
 
 @pulled(
-    "Nokland 2016, Direct feedback alignment provides learning in deep neural networks", _affine
+    "Nokland 2016, Direct feedback alignment provides learning in deep neural networks",
+    _affine,
+    linear=False,
 )
 def direct_feedback(
     dy: Tensor, x: Tensor, w: Tensor, b: Tensor, feedback: Draw, error: Draw

@@ -68,7 +68,12 @@ def divide_no_nan(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     return m.where(there, dy / low, 0.0), m.where(there, -dy * x / (low * low), 0.0)
 
 
-@pulled(TENSORFLOW, lambda x, y: m.where(y != 0, _safe(x, y != 0) * y, 0.0), contract="exact")
+@pulled(
+    TENSORFLOW,
+    lambda x, y: m.where(y != 0, _safe(x, y != 0) * y, 0.0),
+    contract="exact",
+    linear=False,
+)
 def multiply_no_nan(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     """x y, and 0 where y is 0, even if x is not finite."""
     return m.where(y != 0, dy * y, 0.0), m.where(dy != 0, x * dy, 0.0)

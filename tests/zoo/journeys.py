@@ -1,0 +1,167 @@
+"""What a case may travel through; each journey gives (ys, grads), which have to stay."""
+
+import copy
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import graphgrad as gg
+
+from .adapter import Given, graph_of
+
+
+def _feeds(case):
+    return list(case["inputs"].values())
+
+
+def _compiled(t, ys, grads, case, backend="numpy"):
+    return gg.compile(list(t.values()), [list(ys), grads], backend=backend)(*_feeds(case))
+
+
+def plain(build, case, backend="numpy"):
+    """As it is."""
+    with gg.Graph():
+        return _compiled(*graph_of(build, case), case, backend)
+
+
+def of_examples(build, case):
+    """vmap over the case, stacked twice."""
+
+    def one(*tensors):
+        t = dict(zip(case["inputs"], tensors, strict=True))
+        ys, grads = answered(build, t, case)
+        return [*ys, *grads.values()]
+
+    with gg.Graph():
+        stacked = [gg.constant(np.stack([a, a])) for a in case["inputs"].values()]
+        found = gg.evaluate(list(gg.vmap(one)(*stacked)))
+    return by_name([a[1] for a in found], case)
+
+
+def answered(build, t, case):
+    """The outputs and gradients of a case for these tensors."""
+    made = build(t, case["params"], case)
+    if isinstance(made, Given):
+        return made.ys, made.grads
+    ys = list(made) if isinstance(made, list | tuple) else [made]
+    names = list(case["grads"])
+    seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
+    found = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
+    return ys, dict(zip(names, found, strict=True))
+
+
+def by_name(arrays, case):
+    """Outputs, and gradients by name."""
+    count = len(case["y"])
+    return arrays[:count], dict(zip(case["grads"], arrays[count:], strict=True))
+
+
+def _through(body):
+    """The gradient of what control flow around the build gives."""
+
+    def journey(build, case):
+        with gg.Graph():
+            t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
+            ys = body(build, t, case)
+            names = list(case["grads"])
+            seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
+            found = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
+            return _compiled(t, ys, dict(zip(names, found, strict=True)), case)
+
+    return journey
+
+
+def _built(build, t, case):
+    made = build(t, case["params"], case)
+    return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def _in_cond(build, t, case):
+    zeros = _types(build, case)
+    return gg.cond(
+        unknown(), lambda: _built(build, t, case), lambda: [gg.constant(y) for y in zeros]
+    )
+
+
+def unknown():
+    """A condition that nobody can know before it is run."""
+    return gg.sum(gg.variable(np.ones(1))) > 0
+
+
+def _types(build, case):
+    """Arrays like the outputs."""
+    with gg.Graph():
+        _, ys, _ = graph_of(build, case)
+        return [np.zeros(y.shape, y.dtype) for y in ys]
+
+
+def _in_scan(build, t, case):
+    def step(carry, row):
+        return carry, _built(build, dict(zip(t, row, strict=True)), case)
+
+    rows = [gg.expand_dims(x, 0) for x in t.values()]
+    _, found = gg.scan(step, gg.constant(0.0), rows)
+    return [y[0] for y in found]
+
+
+in_cond, in_scan = _through(_in_cond), _through(_in_scan)
+
+
+def copied(build, case):
+    """In a copy of the graph."""
+    return _elsewhere(build, case, lambda graph, found: copy.deepcopy((graph, found))[1])
+
+
+def pickled(build, case):
+    """With its graph."""
+    return _elsewhere(build, case, lambda graph, found: pickle.loads(pickle.dumps(found)))
+
+
+def _elsewhere(build, case, move):
+    with gg.Graph() as graph:
+        t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
+        found = [list(t.values()), _built(build, t, case)]
+    xs, ys = move(graph, found)
+    with ys[0].graph:
+        t = dict(zip(case["inputs"], xs, strict=True))
+        names = list(case["grads"])
+        seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
+        grads = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
+        return _compiled(t, ys, dict(zip(names, grads, strict=True)), case)
+
+
+def saved(build, case):
+    """In a file, and differentiated after it was loaded."""
+
+    def move(graph, found):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "case.gg"
+            gg.save(path, graph)
+            loaded = gg.load(path).graph
+        names = [[t.name for t in tensors] for tensors in found]
+        return [[loaded.tensor(name) for name in listed] for listed in names]
+
+    return _elsewhere(build, case, move)
+
+
+def on_llvm(build, case):
+    """Compiled by LLVM."""
+    return plain(build, case, "llvm")
+
+
+def on_jax(build, case):
+    """Compiled by JAX."""
+    return plain(build, case, "jax")
+
+
+JOURNEYS = {
+    "vmap": of_examples,
+    "cond": in_cond,
+    "scan": in_scan,
+    "copy": copied,
+    "pickle": pickled,
+    "file": saved,
+    "LLVM": on_llvm,
+}
