@@ -40,7 +40,7 @@ WHOLE |= {"multivariate_normal", "orthogonal", "permutation", "seed", "shuffle",
 """Parameters that are lengths and places, and functions of integers, keys and vectors."""
 
 OPERANDS = {"b", "inputs", "start", "x"}
-MADE_HERE = {"UpdateCall", "Batches", "Conservation", "Entry", "library"}
+MADE_HERE = {"UpdateCall", "Batches", "Conservation", "Entry", "find", "library"}
 
 
 def elsewhere(module, name, parameter):

@@ -35,9 +35,32 @@ with gg.Graph():
 ```
 
 [Which rule for which purpose](_made/gallery) has a plot and a graph of each.
-`gg.rules.library()` lists what follows. *Contract* is what the rule declares itself to be, which
+`gg.rules.library()` lists what follows, `gg.rules.find("spike")` what has a word in it.
+*Contract* is what the rule declares itself to be, which
 `tests/rules/` checks; *linear* says whether it is linear in the gradients that arrive. `dy` is what
 arrives, `d'` a transpose. This page is written by `python tools/rules_doc.py --write`.
+
+| you have | and want | look under |
+|---|---|---|
+| a step: sign, round, a threshold | the gradient to pass | straight-through |
+| a spike | a slope around the threshold | surrogates |
+| weights or activations in few bits | steps that learn | quantisation, straight-through |
+| the nearest code of a codebook | gradients for what is encoded | vector quantisation |
+| an argmax, a sort, a comparison in a loss | a hard value and a soft gradient | soft operators |
+| a discrete sample, a router | an estimate through the draw, which is an input | samples |
+| a threshold of a sparse dictionary | a gradient for it | dictionaries |
+| gradients that are too large or not finite | them kept in bounds | clipping |
+| several losses of one tensor | one gradient that serves all | aggregation |
+| a combinatorial solver | a gradient of its costs | solvers |
+| a sparse softmax, a projection, a transport plan | its true gradient | projections |
+| a formula that gives NaN at an edge | the gradient there | stable |
+| a score | where it comes from | relevance, saliency |
+
+A row of these families is a function of tensors whose keyword defaults are the rule's parameters.
+Where packages differ from the paper or from each other, the paper is the default and a parameter is
+the package's way; `gg.rules.library()["xlogy"].traps` says which. 943 cases recorded from thirty
+packages are in `tests/zoo`: 926 agree at 1e-6, and the others are named there with what the package
+does.
 """
 PUBLISHED = """
 ## Published results
@@ -70,7 +93,7 @@ def row(entry):
         code(entry.formula),
         entry.contract,
         "yes" if entry.linear else "no",
-        entry.source,
+        f"{entry.source}{f'. *Packages:* {entry.traps}' if getattr(entry, 'traps', '') else ''}",
     ]
     return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 

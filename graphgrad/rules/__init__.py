@@ -14,7 +14,7 @@ from .composites import (
     lrp_wsquare,
     lrp_zplus,
 )
-from .entries import Entry, library
+from .entries import Entry, find, library
 from .estimators import black_box, spsa
 from .implicit import fixed_point, linear_solve, root
 from .propagation import (
@@ -79,6 +79,7 @@ __all__ = [
     "epsilon_plus_flat",
     "fake_quantise",
     "feedback",
+    "find",
     "fixed_point",
     "library",
     "linear_solve",

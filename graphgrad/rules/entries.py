@@ -88,6 +88,28 @@ def library() -> dict[str, Entry]:
     return dict(_entries)
 
 
+def find(word: str) -> dict[str, Entry]:
+    """What of the library has a word in its name, family, summary or source.
+
+    Parameters: word: a part of a word; small and capital letters are the same.
+
+    Returns: a dict of Entry objects by name.
+
+    Raises: TypeError if word is no string.
+
+    >>> sorted(gg.rules.find("jumprelu"))
+    ['jump_relu', 'jump_step']
+    """
+    if not isinstance(word, str):
+        raise TypeError(f"word is a string, got {word!r}")
+    sought = word.lower()
+    return {
+        name: e
+        for name, e in _entries.items()
+        if sought in f"{name} {e.family} {e.summary} {e.source}".lower()
+    }
+
+
 def rule(
     fn: Callable[..., Any],
     contract: Contract | None = None,

@@ -48,11 +48,11 @@ def named(renames, p):
     return {renames.get(k, k): v for k, v in p.items() if renames.get(k, k) is not None}
 
 
-def on(rule, f, **renames):
+def on(rule, f, fixed=(), **renames):
     """A rule, by its name, on a function of x."""
 
     def build(t, p, case):
-        with gg.override_gradient(getattr(R, rule)(**named(renames, p))):
+        with gg.override_gradient(getattr(R, rule)(**named(renames, p), **dict(fixed))):
             return f(next(iter(t.values())))
 
     return build
@@ -132,10 +132,10 @@ def plain(f):
     return lambda t, p, case: f(*t.values())
 
 
-def masked(x):
-    """log, where x > 0."""
-    with gg.override_gradient(R.masked(gg.log, lambda x: x > 0)):
-        return gg.where(x > 0, gg.log(x), 0.0)
+def masked(x, f):
+    """A function, where x > 0."""
+    with gg.override_gradient(R.masked(f, lambda x: x > 0)):
+        return gg.where(x > 0, f(x), 0.0)
 
 
 def fanned(rule):
@@ -280,10 +280,13 @@ RULES = {
     "periodic_exponential": on(
         "periodic_exponential",
         lambda x: gg.heaviside(x - 1.0, 1.0),
+        {"above": 0.5},
         grad_width="width",
         grad_scale="scale",
     ),
-    "multi_spike_periodic": made("multi_spike", grad_width="width", grad_scale="scale"),
+    "multi_spike_periodic": made(
+        "multi_spike", {"above": 0.5}, grad_width="width", grad_scale="scale"
+    ),
     "gaussian": step("gaussian", grad_scale="scale", threshold=NONE),
     "super_spike_norse": step("super_spike", alpha=NONE),
     "heavi_erfc": step("erfc_step", alpha="k"),
@@ -343,7 +346,9 @@ RULES = {
     "int_quant_ste": integers(inside="all"),
     "fake_quantise": made("fake_quantise_tf"),
     "fake_quantise_channels": made("fake_quantise_tf"),
-    "quantise_and_dequantise": made("quantise_and_dequantise", round_mode=NONE),
+    "quantise_and_dequantise": lambda t, p, c: R.quantise_and_dequantise(
+        t["x"], p["low"], p["high"], p["bits"], "even" if "EVEN" in p["round_mode"] else "up"
+    ),
     "lsq_rows": made("lsq_rows", rows=NONE),
     "stretched_elastic": made("stretched_elastic", rows=NONE),
     "fake_quantise_groups": made("int_quant", {"inside": "rounded", "zero_is": "added"}),
@@ -447,7 +452,9 @@ RULES = {
     "attn_multiply": lambda t, p, c: on_two("attn_multiply", gg.multiply)(
         t, {"carries": "both" if "y" in c["grads"] else "first"}, c
     ),
-    "attn_mean": on("attn_mean", lambda x: gg.mean(x, -1, keepdims=True)),
+    "attn_mean": lambda t, p, c: on("attn_mean", lambda x: gg.mean(x, p["axis"], keepdims=True))(
+        t, p, c
+    ),
     "attn_softmax": lambda t, p, c: on(
         "attn_softmax", lambda x: gg.nn.softmax(x / p["temperature"], p["axis"])
     )(t, {**p, "over": -1}, c),
@@ -482,12 +489,14 @@ RULES = {
     "composite_epsilon_gamma_box": relevance_of_net("epsilon_gamma_box", low=-3.0, high=3.0),
     "excitation_backprop": relevance_of_net("lrp_zplus", epsilon=1e-6),
     # stable: functions of gg, but where another value or gradient is wanted at an edge
-    "norm_2": on("norm", lambda x: gg.sqrt(gg.sum(x * x, axis=-1)), axis="axis"),
-    "norm_1": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=-1, ord=1),
-    "norm_3": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=-1, ord=3),
-    "norm_inf": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=-1, ord=np.inf),
-    "logsumexp": on("logsumexp", lambda x: gg.logsumexp(x, axis=-1)),
-    "log_softmax": plain(lambda x: gg.nn.log_softmax(x, axis=-1)),
+    "norm_2": lambda t, p, c: on("norm", lambda x: gg.sqrt(gg.sum(x * x, axis=p["axis"])))(t, p, c),
+    "norm_1": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=p["axis"], ord=1),
+    "norm_3": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=p["axis"], ord=3),
+    "norm_inf": lambda t, p, c: gg.linalg.vector_norm(t["x"], axis=p["axis"], ord=np.inf),
+    "logsumexp": lambda t, p, c: on("logsumexp", lambda x: gg.logsumexp(x, axis=p["axis"]))(
+        t, p, c
+    ),
+    "log_softmax": lambda t, p, c: gg.nn.log_softmax(t["x"], axis=p["axis"]),
     "logcumsumexp": plain(
         lambda x: (
             gg.special.logcumsumexp(x, -1)
@@ -545,7 +554,7 @@ RULES = {
     "slogdet": plain(lambda x: gg.linalg.slogdet(x)[1]),
     "pinv": plain(gg.linalg.pinv),
     "singular_values": plain(lambda x: gg.sum(gg.linalg.svdvals(x))),
-    "masked": lambda t, p, c: masked(t["x"]),
+    "masked": lambda t, p, c: masked(t["x"], {"log": gg.log, "sqrt": gg.sqrt}[p["f"]]),
     # solvers
     "blackbox": lambda t, p, c: R.interpolated(t["x"], vertices(p), p["lambda"], 1e-7),
     "identity_blackbox": lambda t, p, c: R.identity_solver(t["x"], vertices(p), p["sense"]),

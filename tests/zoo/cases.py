@@ -15,8 +15,6 @@ DEVIATES = {
     "optimisation/project_birkhoff": "jaxopt stops early, 1e-5 off",
     "optimisation/sinkhorn": "jaxopt stops early, 1e-5 off",
     "spiking/sigmoid_overflow": "snntorch gives NaN far below 0",
-    "spiking/periodic_exponential/0": "sinabs narrows the exponential above the threshold",
-    "spiking/multi_spike_periodic/0": "sinabs narrows the exponential above the threshold",
     "stable/logcumsumexp": "torch gives NaN where all are -infinity",
     "stable/xlogy/0": "torch gives 0 for a gradient of 0 at a logarithm that is NaN",
     "stable/eigh_trace": "torch gives NaN for eigenvalues that repeat, all over",

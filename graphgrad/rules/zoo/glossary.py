@@ -7,6 +7,7 @@ def _read(text: str) -> dict[str, str]:
 
 WORDS = _read("""
 a: the first input of the gates, a probability
+above: how much wider it is above the threshold
 activation: what is done before
 alpha: how steep, how high or how sparse it is
 around: whether one step passes the gradient around all
@@ -55,6 +56,7 @@ group: how many neighbours of the last axis share a step
 h: the weight of the wide densities
 hard: whether a clip stands for the tanh
 height: the gradient at 0
+halves: where halves go
 high: the upper end
 inside: what is asked whether it is inside
 iterations: how many turns

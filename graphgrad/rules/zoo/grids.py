@@ -149,15 +149,20 @@ def fake_quantise_tf(
     return inside, m.where(below, 1.0, 0.0), m.where(above, 1.0, 0.0)
 
 
-def _symmetric(x: Tensor, low: float, high: float, bits: int) -> Tensor:
+def _symmetric(x: Tensor, low: float, high: float, bits: int, halves: str) -> Tensor:
     steps = max(abs(low) / 2 ** (bits - 1), abs(high) / (2 ** (bits - 1) - 1))
     least, most = -(2 ** (bits - 1)) * steps, (2 ** (bits - 1) - 1) * steps
-    return m.rint(m.clip(x, least, most) / steps) * steps
+    v = m.clip(x, least, most) / steps
+    return (m.rint(v) if halves == "even" else m.floor(v + 0.5)) * steps
 
 
 @learned("tf.quantization.quantize_and_dequantize_v2, Abadi et al. 2016", _symmetric)
 def quantise_and_dequantise(
-    x: Tensor, low: Number = -1.0, high: Number = 1.0, bits: Bits = 8
+    x: Tensor,
+    low: Number = -1.0,
+    high: Number = 1.0,
+    bits: Bits = 8,
+    halves: Literal["even", "up"] = "even",
 ) -> Tensor:
     """x in signed integers of a step for which both ends of a range have room."""
     return m.where(m.logical_and(x >= low, x <= high), 1.0, 0.0)

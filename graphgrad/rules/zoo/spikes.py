@@ -119,15 +119,21 @@ def multi_gaussian(
     return scale * (middle - h * sides)
 
 
-@slope("Weidel and Sheik 2021, WaveSense: efficient temporal convolutions with spiking networks")
+@slope(
+    "Weidel and Sheik 2021, WaveSense: efficient temporal convolutions with spiking networks",
+    traps="sinabs is half as wide above the threshold (above=0.5)",
+)
 def periodic_exponential(
-    x: Tensor, width: Positive = 0.5, scale: Finite = 1.0, threshold: Positive = 1.0
+    x: Tensor,
+    width: Positive = 0.5,
+    scale: Finite = 1.0,
+    threshold: Positive = 1.0,
+    above: Positive = 1.0,
 ) -> Tensor:
     """For several spikes a step, x being the potential: high at each multiple of the threshold."""
-    shifted = x - threshold / 2
-    wrapped = shifted - threshold * m.floor(shifted / threshold)
-    place = m.where(x < threshold, shifted, wrapped)
-    return scale / threshold * m.exp(-m.abs(place - threshold / 2) / (threshold * width))
+    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
+    wide = threshold * width * m.where(x < threshold, 1.0, above)
+    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
 
 
 @learned(
@@ -135,13 +141,16 @@ def periodic_exponential(
     lambda x, threshold: m.maximum(m.floor(x / threshold), 0.0),
 )
 def multi_spike(
-    x: Tensor, width: Positive = 0.5, scale: Finite = 1.0, threshold: Positive = 1.0
+    x: Tensor,
+    width: Positive = 0.5,
+    scale: Finite = 1.0,
+    threshold: Positive = 1.0,
+    above: Positive = 1.0,
 ) -> Tensor:
     """How often x is over the threshold, with the slope of `periodic_exponential`."""
-    shifted = x - threshold / 2
-    wrapped = shifted - threshold * m.floor(shifted / threshold)
-    place = m.where(x < threshold, shifted, wrapped)
-    return scale / threshold * m.exp(-m.abs(place - threshold / 2) / (threshold * width))
+    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
+    wide = threshold * width * m.where(x < threshold, 1.0, above)
+    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
 
 
 @slope("Weidel and Sheik 2021, as sinabs has it", traps="sinabs has no upper end of the window")
