@@ -236,7 +236,14 @@ HOLDS = {
     "vmap": "the function of its example builds a loss, and reads its gradient alone",
     **dict.fromkeys(
         (
-            *("bernoulli_st", "binary_mapper", "categorical_st", "direct_feedback", "gapped_st"),
+            *(
+                "bernoulli_st",
+                "binary_mapper",
+                "shake",
+                "categorical_st",
+                "direct_feedback",
+                "gapped_st",
+            ),
             *("jd_constant", "jd_graddrop", "jd_pcgrad", "relaxed_bernoulli", "stochastic_spike"),
             "vq_rotate_to",
         ),

@@ -10,6 +10,8 @@ from textwrap import dedent
 
 import numpy as np
 
+import graphgrad as gg
+
 LINE = np.linspace(-3, 3, 241)
 ROW = np.array([[1.0, -2.0, 0.5, 1.5]])
 LAYER = "w = np.array([[1.0, 0.5], [0.5, -1.0], [-1.0, 2.0], [1.0, 1.0]])"
@@ -228,5 +230,14 @@ PURPOSES = {
         "feedback": put("feedback(seed=1)", "x @ w", ROW, before=LAYER),
     },
 }
+
+SPIKES = next(rows for rows in PURPOSES.values() if "atan" in rows)
+SLOPES = {n for n, e in gg.rules.library().items() if e.formula.startswith("dx = dy * slope")}
+SPIKES |= {
+    name: put(f"{name}()", "gg.heaviside(x, 1.0)")
+    for name in sorted(SLOPES)
+    if not any(name in rows for rows in PURPOSES.values())
+}
+"""Slopes of the zoo, each drawn against its step."""
 
 SHOWN = {name: shown for rows in PURPOSES.values() for name, shown in rows.items()}

@@ -576,7 +576,7 @@ RULES = {
         "gumbel",
         "centre" if p["control_variate"] else "none",
     ),
-    "sorting_network": made("sorting_network", network=NONE),
+    "sorting_network": made("sorting_network"),
     "fixed_point": lambda t, p, c: R.fixed_point(
         lambda z: gg.tanh(gg.matvec(t["w"], z) + t["x"]), gg.zeros_like(t["x"])
     ),

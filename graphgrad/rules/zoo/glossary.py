@@ -34,6 +34,7 @@ codebooks: the codes of each layer (layers, codes, features)
 columns: the sums of the columns
 commitment: the weight of what draws x to its code
 cost: the true costs
+damping: how far each step goes
 delta: how much more or less
 density: of what density the noise is
 descending: whether the largest comes first
@@ -70,6 +71,7 @@ least: the least that counts
 levels: how many values
 limit: the largest that is let through
 log2_t: the logarithm of the threshold, base 2
+loss: a function of bits that builds graph
 low: the lower end
 mask: the mask
 matrices: the matrix of each layer
@@ -83,6 +85,7 @@ n: how many terms
 nan: what a NaN becomes
 narrow: whether the least integer is left out
 negative: the scale of negative numbers
+network: which places are compared
 noise: noise that was drawn
 norm: the order of the norm
 nu: how much more
@@ -118,6 +121,7 @@ softness: how wide the step is
 solution: the true solution
 solve: a function of costs that builds graph
 sparsity: the part that is left out
+start: where the iteration starts
 standardised: whether x is standardised and squashed first
 steepness: how steep it is
 step: the step
@@ -190,6 +194,13 @@ score_function sample: np.array([0, 1])
 scores: np.ones((2, 4))
 first: np.ones((2, 1), bool)
 solve: lambda x: -x
+bundled f: lambda x: x * x
+bundled noise: np.ones((2, 3, 4))
+f: lambda z: z / 2
+start: np.ones(2)
+loss: lambda b: gg.sum(b, -1)
+forward: 0.3
+backward: 0.6
 cost: np.ones((2, 4))
 solution: np.ones((2, 4))
 sparse_mixer2 sample: np.array([[0], [1]])

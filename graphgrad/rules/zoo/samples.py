@@ -7,7 +7,7 @@ from typing import Any
 from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
-from .row import Draw, NonNegative, Number, Positive
+from .row import Draw, Function, NonNegative, Number, Positive
 from .rows import formula, learned, pulled, soft
 
 FAMILY = "samples"
@@ -141,6 +141,43 @@ def decoupled_st_gumbel(
     return m.softmax((x + noise) / backward, axis=-1)
 
 
+def _below(x: Tensor, uniform: Tensor) -> Tensor:
+    return m.cast(uniform < m.sigmoid(x), x.dtype)
+
+
+@pulled(
+    "Yin and Zhou 2019, ARM: augment-REINFORCE-merge gradient for stochastic binary networks",
+    lambda x, uniform, loss: loss(_below(x, uniform)),
+    contract="estimator",
+)
+def arm(dy: Tensor, x: Tensor, uniform: Draw, loss: Function) -> Tensor:
+    """A loss, of (..., n) to (...), of bits drawn by logits x; two draws share their numbers."""
+    other = loss(1.0 - _below(-x, uniform))
+    way = (other - loss(_below(x, uniform))) * dy
+    return m.expand_dims(way, -1) * (uniform - 0.5)
+
+
+@pulled(
+    "Dong, Mnih, Tucker 2020, DisARM: an antithetic gradient estimator for binary latent variables",
+    lambda x, uniform, loss: (loss(_below(x, 1.0 - uniform)) + loss(_below(x, uniform))) / 2.0,
+    contract="estimator",
+)
+def disarm(dy: Tensor, x: Tensor, uniform: Draw, loss: Function) -> Tensor:
+    """The mean loss, of (..., n) to (...), of two opposite draws of bits by logits x."""
+    b, c = _below(x, 1.0 - uniform), _below(x, uniform)
+    way = (loss(b) - loss(c)) * dy / 2.0
+    return m.expand_dims(way, -1) * (b - c) * m.sigmoid(m.abs(x))
+
+
+@pulled(
+    "Gastaldi 2017, Shake-shake regularization",
+    lambda a, b, forward: forward * a + (1.0 - forward) * b,
+)
+def shake(dy: Tensor, a: Tensor, b: Tensor, forward: Draw, backward: Draw) -> tuple[Tensor, ...]:
+    """Two branches mixed by a drawn part; backward, by another."""
+    return dy * backward, dy * (1.0 - backward)
+
+
 # --- routing ----------------------------------------------------------------------------------
 
 
@@ -222,7 +259,8 @@ def logic_gates_gumbel(
     return m.sum(_gates(a, b) * passed(hot(w + noise), weights), -1)
 
 
-__all__ = ["bernoulli_st", "categorical_st", "decoupled_st", "decoupled_st_gumbel", "gapped_st"]
+__all__ = ["arm", "disarm", "shake"]
+__all__ += ["bernoulli_st", "categorical_st", "decoupled_st", "decoupled_st_gumbel", "gapped_st"]
 __all__ += ["gumbel_softmax", "gumbel_st", "hard_concrete", "logic_gates", "logic_gates_gumbel"]
 __all__ += ["logic_gates_st", "reinmax", "relaxed_bernoulli", "score_function"]
 __all__ += ["sparse_mixer2", "sparse_mixer_core"]

@@ -6,9 +6,10 @@ from math import pi
 from typing import Any, Literal
 
 from ...ir.node import Tensor
+from ..implicit import fixed_point
 from . import maths as m
-from .row import Draw, Function, NonNegative, Positive
-from .rows import formula, learned, pulled
+from .row import Count, Draw, Function, NonNegative, Positive
+from .rows import formula, learned, pulled, soft
 
 FAMILY = "solvers"
 BERTHET = "Berthet et al. 2020, Learning with differentiable perturbed optimizers"
@@ -162,6 +163,30 @@ def spo_plus(
     return 2.0 * (solution - solve(2.0 * x - cost)) * m.expand_dims(dy, -1)
 
 
+@soft(
+    "Suh et al. 2022, Bundled gradients through contact via randomized smoothing",
+    lambda x, f: f(x),
+)
+def bundled(x: Tensor, noise: Draw, f: Function, sigma: Positive = 1.0) -> Tensor:
+    """f of x (..., n); backward, the mean gradient at x and noise (..., samples, n)."""
+    return m.mean(f(_moved(x, noise, sigma)), -2)
+
+
+@formula("Fung et al. 2022, JFB: Jacobian-free backpropagation for implicit networks")
+def jacobian_free(start: Draw, f: Function) -> Tensor:
+    """z with z = f(z); backward, f is applied once, as if the rest were the identity."""
+    return f(m.stop_gradient(fixed_point(f, start)))
+
+
+@formula("Geng et al. 2021, On training implicit models")
+def phantom(start: Draw, f: Function, layers: Count = 5, damping: Positive = 0.5) -> Tensor:
+    """z with z = f(z); backward, some damped steps from there."""
+    z = m.stop_gradient(fixed_point(f, start))
+    for _ in range(layers):
+        z = (1.0 - damping) * z + damping * f(z)
+    return z
+
+
 # --- sorting networks -------------------------------------------------------------------------
 
 Distribution = Literal["cauchy", "logistic", "logistic_phi", "gaussian", "reciprocal", "optimal"]
@@ -184,27 +209,44 @@ def _less(v: Tensor, distribution: str, steepness: Positive, phi: Positive) -> T
     return 0.5 + m.where(m.abs(u) <= 0.25, u, outside)
 
 
+def _swaps(n: int, network: str) -> list[tuple[int, int, int, int]]:
+    """Of each swap the two places that are compared, and those of the lesser and the larger."""
+    if network == "odd_even":
+        return [(i, i + 1, i, i + 1) for turn in range(n) for i in range(turn % 2, n - 1, 2)]
+    blocks, swaps = (n - 1).bit_length(), []
+    missing = 2**blocks - n
+    for block in range(blocks):
+        for apart in (2**k for k in range(block, -1, -1)):
+            for i in range(2**blocks):
+                a, b = i - missing, i + apart - missing
+                if i // apart % 2 == 0 and a >= 0:
+                    turned = i // 2 ** (block + 1) % 2 == 1
+                    swaps.append((a, b, b, a) if turned else (a, b, a, b))
+    return swaps
+
+
 @formula("Petersen et al. 2021, Differentiable sorting networks; 2022, Monotonic ones")
 def sorting_network(
     x: Tensor,
     distribution: Distribution = "cauchy",
     steepness: Positive = 10.0,
     phi: Positive = 0.25,
+    network: Literal["odd_even", "bitonic"] = "odd_even",
 ) -> tuple[Tensor, ...]:
-    """x (..., n) sorted by soft swaps of neighbours, and what it consists of (..., n, n)."""
+    """x (..., n) sorted by soft swaps, and what it consists of (..., n, n)."""
     n = m.length(x)
     columns = [x[..., i] for i in range(n)]
     one = m.eye(n, dtype=x.dtype)
     parts = [one[i] + 0.0 * x for i in range(n)]
-    for turn in range(n):
-        for i in range(turn % 2, n - 1, 2):
-            a, b = columns[i], columns[i + 1]
-            p = _less(b - a, distribution, steepness, phi)
-            columns[i], columns[i + 1] = p * a + (1.0 - p) * b, (1.0 - p) * a + p * b
-            q, low, high = p[..., None], parts[i], parts[i + 1]
-            parts[i], parts[i + 1] = q * low + (1.0 - q) * high, (1.0 - q) * low + q * high
+    for i, k, least, most in _swaps(n, network):
+        a, b = columns[i], columns[k]
+        p = _less(b - a, distribution, steepness, phi)
+        columns[least], columns[most] = p * a + (1.0 - p) * b, (1.0 - p) * a + p * b
+        q, low, high = p[..., None], parts[i], parts[k]
+        parts[least], parts[most] = q * low + (1.0 - q) * high, (1.0 - q) * low + q * high
     return m.stack(columns, axis=-1), m.stack(parts, axis=-1)
 
 
-__all__ = ["fenchel_young", "identity_solver", "imle", "interpolated", "perturbed"]
+__all__ = ["bundled", "fenchel_young", "identity_solver", "imle", "interpolated", "jacobian_free"]
+__all__ += ["perturbed", "phantom"]
 __all__ += ["perturbed_times", "sorting_network", "spo_plus"]
