@@ -239,6 +239,7 @@ HOLDS = {
             *(
                 "bernoulli_st",
                 "binary_mapper",
+                "bundled",
                 "shake",
                 "categorical_st",
                 "direct_feedback",

@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import runpy
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +148,50 @@ def saved(build, case):
     return _elsewhere(build, case, move)
 
 
+def imported(build, case):
+    """Brought into another graph."""
+
+    def move(graph, found):
+        xs, ys = found
+        with gg.Graph():
+            here = [gg.placeholder(x.shape, x.dtype) for x in xs]
+            there = gg.import_graph(graph, dict(zip(xs, here, strict=True)))
+        return [here, [there[y] for y in ys]]
+
+    return _elsewhere(build, case, move)
+
+
+def written(build, case, write, run):
+    """Values and gradients as a file of another kind, run there."""
+    with gg.Graph(), tempfile.TemporaryDirectory() as folder:
+        t, ys, grads = graph_of(build, case)
+        f = gg.compile(list(t.values()), [*ys, *grads.values()], backend="numpy")
+        path = str(Path(folder) / "case.py")
+        write(f, path)
+        return by_name(run(path, case), case)
+
+
+def as_numpy(build, case):
+    """A module of NumPy's functions."""
+
+    def run(path, case):
+        return list(runpy.run_path(path)["case"](*_feeds(case)))
+
+    return written(build, case, gg.export_numpy, run)
+
+
+def as_onnx(build, case):
+    """An ONNX file, by ONNX Runtime."""
+
+    def run(path, case):
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        names = [i.name for i in session.get_inputs()]
+        return session.run(None, {n: case["inputs"][n.partition(":")[0]] for n in names})
+
+    onnxruntime = import_module("onnxruntime")
+    return written(build, case, gg.onnx.export, run)
+
+
 def on_llvm(build, case):
     """Compiled by LLVM."""
     return plain(build, case, "llvm")
@@ -161,6 +207,8 @@ JOURNEYS = {
     "cond": in_cond,
     "scan": in_scan,
     "copy": copied,
+    "import": imported,
+    "NumPy": as_numpy,
     "pickle": pickled,
     "file": saved,
     "LLVM": on_llvm,

@@ -26,8 +26,9 @@ def ste(x: Tensor, window: PositiveOrInfinite | None = None) -> Tensor | float:
 @slope("Darabi et al. 2018, BNN+: improved binary network training")
 def swish_sign(x: Tensor, beta: Positive = 5.0) -> Tensor:
     """For signs: the slope of 2 s(b x) (1 + b x (1 - s(b x))) - 1."""
-    u = m.minimum(m.abs(beta * x), 80.0)
-    return beta * (2.0 - u * m.tanh(u / 2.0)) / (1.0 + m.cosh(u))
+    u = m.abs(beta * x)
+    e = m.exp(-u)
+    return beta * (2.0 - u * m.tanh(u / 2.0)) * (2.0 * e / m.square(1.0 + e))
 
 
 @slope("brevitas, Pappalardo 2018")
