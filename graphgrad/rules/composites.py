@@ -68,7 +68,8 @@ def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
 
     Parameters:
         epsilon: what is added to the sum, a finite number >= 0.
-        by_weight: whether the sign of the weight counts and not that of the product, as in captum.
+        by_weight: whether the weight's sign counts, not that of the product, and the bias is as
+            it is, as in captum.
 
     Returns: a rule for `relevance`, of layers.
 
@@ -87,10 +88,9 @@ def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
         book = ledger()
         part = carrying_layer(site, book)
         x = identity(part.x)
-        bias = None if part.bias is None else maximum(part.bias, 0.0)
-        z = part.applied(x, maximum(part.w, 0.0), bias)
+        z = part.applied(x, maximum(part.w, 0.0), part.bias)
         dz = stabilised(book, z, dy, epsilon)
-        keep_bias(book, bias, dz)
+        keep_bias(book, part.bias, dz)
         (dx,) = in_shares(z, [x], dz)
         return only(site, part.x, dx)
 

@@ -11,7 +11,6 @@ FILE = Path(__file__).parent / "cases.json.gz"
 TOLERANCE = 1e-6
 
 DEVIATES = {
-    "attribution/relevance_alpha1": "captum propagates through outputs of the changed weights",
     "optimisation/project_birkhoff": "jaxopt stops early, 1e-5 off",
     "optimisation/sinkhorn": "jaxopt stops early, 1e-5 off",
     "spiking/sigmoid_overflow": "snntorch gives NaN far below 0",
