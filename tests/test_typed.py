@@ -94,6 +94,7 @@ def fits(value, type, missing=False):
     if whole is Any or value is None:
         return whole is Any or missing or type is None
     if whole is tuple:
+        parts = parts[:1] * len(value) if parts[-1] is ... else parts
         return len(value) == len(parts) and all(map(fits, value, parts, [missing] * len(parts)))
     if whole in (list, dict):
         children = value.values() if whole is dict else value
@@ -118,6 +119,7 @@ def test_what_is_typed_is_of_that_type_when_it_runs(checked):
     x = gg.constant(np.ones(3))
     p = results.Params(gg.variable(np.ones(3)), gg.variable(1.0))
     results.gradients(p, x)
+    results.rows(x)
     results.values(p, x)
     results.compiled(p, x, {p.b: p.b + 1.0})
     results.one_batch(gg.constant(np.ones((2, 3))), p, lambda x, p: x)

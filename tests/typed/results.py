@@ -169,6 +169,16 @@ def derivatives(p: Params, x: gg.Tensor) -> gg.Tensor:
     return stable(x) + first
 
 
+def rows(x: gg.Tensor) -> gg.Tensor:
+    """Rows of the zoo: rules, tensors, and as many tensors as tasks."""
+    assert_type(gg.rules.atan(alpha=3.0), gg.Rule)
+    assert_type(gg.rules.attn_add(epsilon=1e-6), gg.Rule)
+    assert_type(gg.rules.jump_relu(x, x, bandwidth=0.1), gg.Tensor)
+    assert_type(gg.rules.clip_global_norm(x, x, limit=1.0), tuple[gg.Tensor, ...])
+    assert_type(gg.rules.jd_mgda(x, 2, epsilon=0.1), tuple[gg.Tensor, ...])
+    return gg.rules.soft_sort(x, method="softsort")
+
+
 def fetched(x: gg.Tensor, session: gg.Session) -> tuple[float, Array]:
     """Arrays in the structure of what is fetched, by tensor or name; nothing of a node."""
     feeds, name = {x: np.ones(3)}, x.name

@@ -8,7 +8,7 @@ from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
 from .row import Axis, Draw, NonNegative, Positive
-from .rows import formula, pull, pulled
+from .rows import formula, pull, pull_two, pulled
 
 FAMILY = "relevance"
 ACHTIBAT = (
@@ -18,14 +18,14 @@ ACHTIBAT = (
 EPSILON = "epsilon has no sign"
 
 
-@pull(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
 def attn_add(dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8) -> tuple[Tensor, ...]:
     """For x + y: each has its share of the sum."""
     dz = dy / (x + y + epsilon)
     return x * dz, y * dz
 
 
-@pull(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
 def attn_matmul(
     dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8
 ) -> tuple[Tensor, ...]:
@@ -35,7 +35,7 @@ def attn_matmul(
     return x * at_x, y * m.matmul(m.swapaxes(x, -1, -2), dz)
 
 
-@pull(ACHTIBAT, contract="attribution", traps="who carries is found by requires_grad")
+@pull_two(ACHTIBAT, contract="attribution", traps="who carries is found by requires_grad")
 def attn_multiply(
     dy: Tensor, x: Tensor, y: Tensor, carries: Literal["both", "first", "second"] = "both"
 ) -> tuple[Tensor, ...]:

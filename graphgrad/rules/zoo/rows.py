@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from ...base.domains import FROM_ONE
 from ...base.errors import GradientError, counted
@@ -101,6 +101,14 @@ def pull(
         return _as_inputs(row, site.inputs, row.fn(dys[0], *site.inputs, **given))
 
     return _on_sites(source, traps, GIVEN, gradient, contract, linear=linear, first=1)
+
+
+def pull_two(
+    source: str, *, contract: str = "policy", traps: str = ""
+) -> Callable[[Callable[Concatenate[Tensor, Tensor, Tensor, P], Any]], Callable[P, Rule]]:
+    """As `pull`, for a site of two inputs."""
+    pulled: Any = pull(source, contract=contract, traps=traps)
+    return pulled
 
 
 def _on_sites(
@@ -282,9 +290,20 @@ def _as_inputs(row: ZooRow, xs: Sequence[Tensor], made: Any) -> list[Any]:
 # --- rows of several tensors ------------------------------------------------------------------
 
 
+@overload
+def together(
+    source: str, *, fan: Literal[True], linear: bool = ..., traps: str = ...
+) -> Callable[
+    [Callable[Concatenate[list[Tensor], P], Tensor]],
+    Callable[Concatenate[Tensor, int, P], tuple[Tensor, ...]],
+]: ...
+@overload
+def together(
+    source: str, *, fan: Literal[False] = ..., linear: bool = ..., traps: str = ...
+) -> Callable[[Fn], Callable[..., tuple[Tensor, ...]]]: ...
 def together(
     source: str, *, fan: bool = False, linear: bool = False, traps: str = ""
-) -> Callable[[Fn], Fn]:
+) -> Callable[[Fn], Any]:
     """The identity on several tensors, whose gradients are fn(gradients, tensors).
 
     fan  one tensor is handed out several times, and gets fn(gradients)
