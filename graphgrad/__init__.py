@@ -679,13 +679,9 @@ if not _typing.TYPE_CHECKING:
         if name in _HOMES:
             value = globals()[name] = getattr(_module(_HOMES[name]), name)
             return value
-        if name.startswith("_"):
-            raise _unknown_name(__name__, name)
-        if name.isidentifier() and _find_spec(f"{__name__}.{name}"):
+        if not name.startswith("_") and name.isidentifier() and _find_spec(f"{__name__}.{name}"):
             return _module(name)
-        modules = "nn special linalg random optimizers training initializers rules debug"
-        elsewhere = {module: _module(module).__all__ for module in modules.split()}
-        raise _unknown_name(__name__, name, elsewhere)
+        raise _unknown_name(__name__, name)
 
     def _module(name):
         return _import_module(f"{__name__}.{name}")

@@ -19,6 +19,7 @@ from ..base.errors import (
     counted,
     did_you_mean,
 )
+from ..base.first_tries import answer
 from ..base.lazy import LazyMethod, lazy_module
 from ..base.position import Position, show
 from ..base.solving import Assumption
@@ -791,3 +792,6 @@ def _region_of(graph: Graph, index: int) -> Region:
 
 for _cls in (Graph, Node, Region, Tensor):
     show_as_graph(_cls)
+
+
+answer(Graph)

@@ -4,6 +4,9 @@ Most functions return a rule, to be put wherever a rule can be; some build tenso
 `gg.rules.library()` lists them. None is registered under a global name.
 """
 
+from typing import TYPE_CHECKING
+
+from ..base.first_tries import unknown_names
 from .alignment import feedback
 from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
 from .clipping import clip_norm, clip_value, nan_guard
@@ -79,3 +82,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)
