@@ -19,7 +19,7 @@ from graphgrad.base.first_tries import FIRST_TRIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "first_tries.md"
-HEAD = """# First tries
+HEAD = """# Common mistakes
 
 What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
 placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by

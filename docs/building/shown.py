@@ -70,7 +70,7 @@ def layer(rule):
 
 PURPOSES = {
     (
-        "A step that shall be learned through",
+        "Training through a step function",
         "Rounding, signs, quantisers have the derivative zero. Straight-through passes the "
         "gradient as if there were no step; a window stops it far outside. The quantisers "
         "beside it have gradients for their ranges and steps too.",
@@ -81,7 +81,7 @@ PURPOSES = {
         "pact": Shown("y = gg.rules.pact(x, 2.0, bits=2)"),
     },
     (
-        "Spikes",
+        "Surrogate gradients of spikes",
         "A neuron fires or does not. A surrogate is the derivative of a smooth function that "
         "looks like the step.",
     ): {
@@ -91,7 +91,7 @@ PURPOSES = {
         "surrogate": put("surrogate(gg.tanh)", "gg.astype(x > 0, x.dtype)"),
     },
     (
-        "Too large, the wrong way, not at all",
+        "Gradient clipping, scaling, reversal",
         "They change the gradient that would have been, of whatever is in the block; put them "
         "on a `gg.identity` where no op is meant.",
     ): {
@@ -102,7 +102,7 @@ PURPOSES = {
         "stop": put("stop()", "x**2 / 2"),
     },
     (
-        "NaN and infinity",
+        "Numerically stable gradients",
         "Formulas whose value is fine and whose gradient is not. The first makes numbers of "
         "whatever comes, the others know the right one.",
     ): {
@@ -121,7 +121,7 @@ PURPOSES = {
         ),
     },
     (
-        "What a network looks at",
+        "Guided backprop and DeepLIFT",
         "Rules for activations, with which a gradient becomes a picture of what mattered.",
     ): {
         "guided": put("guided()", "gg.nn.relu(x)", dy=wave),
@@ -138,7 +138,7 @@ PURPOSES = {
         ),
     },
     (
-        "Where a score comes from",
+        "Layer-wise relevance propagation",
         "Layer-wise relevance propagation: the gradient that arrives is relevance, and each "
         "rule says how a layer shares it among its inputs. Here the score is what a layer of "
         "four inputs and two outputs makes, or one op.",

@@ -5,6 +5,9 @@ The shape of a rule
 A rule is best understood by drawing what it makes of a gradient. Here is the function that does it,
 the choice between two rules by looking at them, and a rule of our own beside them.
 :doc:`The gallery </_made/gallery>` has such a picture of every rule of the library, by purpose.
+
+.. meta::
+   :keywords: surrogate, gradient, spiking, clip, clipping
 """
 
 import matplotlib.pyplot as plt

@@ -4,6 +4,9 @@ Looking at gradients
 
 A network that does not train: where does its gradient end? And one that gives NaN: where does that
 come from?
+
+.. meta::
+   :keywords: visualize, saliency, lrp, guided, backprop
 """
 
 import matplotlib.pyplot as plt
