@@ -50,7 +50,7 @@ def plot(rules, function):
 
 
 # %%
-# A sign that shall be learned through
+# Training through a sign
 # ------------------------------------
 #
 # The sign has the derivative zero, and what comes before it learns nothing. Straight-through passes

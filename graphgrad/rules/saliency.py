@@ -66,7 +66,7 @@ def deconvnet() -> Rule:
 
 @entry(FAMILY, "policy", linear=False)
 def redirected() -> Rule:
-    """Where a ReLU lets nothing back for an example, what would wake a unit up passes.
+    """Where an example's gradient would be all zero, gradients that activate a unit pass.
 
     dx = dy where x > 0, if that is not all zero for the example (axis 0), else dy except where x <
     0 and dy > 0
