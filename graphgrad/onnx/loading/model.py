@@ -25,7 +25,8 @@ class OnnxModel:
     metadata   {key: text}, as it stands in the file
     trainable  {name of a weight that is a variable: what reads it, as "Conv input 1"}
 
-    A call runs it on arrays: all outputs in a tuple, or the only one.
+    A call runs it on arrays, or builds it in the current graph for tensors of it: all outputs in a
+    tuple, or the only one.
 
     >>> import os, tempfile, onnx
     >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
@@ -73,7 +74,7 @@ class OnnxModel:
         return self.entry.compile(**options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arrays, in the order of the inputs."""
+        """Run on arrays, or build in the current graph for tensors of it, as an EntryPoint does."""
         return self.entry(*args, **kwargs)
 
     def __getitem__(self, name: str) -> Tensor:
