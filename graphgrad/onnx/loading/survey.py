@@ -28,6 +28,8 @@ REASONS = {
     "TreeEnsembleClassifier": "trees have no gradient",
     "TreeEnsembleRegressor": "trees have no gradient",
 }
+OPTIMISED = "onnxruntime's optimiser made it: differentiate the model before it is optimised"
+OWN = "say what it is by forms={name: function of tensors} or opaque={name: vjp}"
 KINDS = {"Sequence": "it works on sequences", "Optional": "it works on what may be left out"}
 KINDS |= {"String": "it works on strings", "Regex": "it works on strings"}
 
@@ -152,9 +154,11 @@ def domain_of(node: Any) -> str:
 
 def why_not(domain: str, name: str) -> str:
     """Why an operator is not read."""
+    if domain.startswith("com.microsoft"):
+        return OPTIMISED
     if domain and name not in REASONS:
         known = sorted({d for d, _ in forms() if d})
-        return f"operators of {domain!r:.80} are not read" if domain not in known else "unknown"
+        return f"nothing here reads {domain!r:.80}; {OWN}" if domain not in known else "unknown"
     if name in REASONS:
         return REASONS[name]
     kind = next((why for word, why in KINDS.items() if word in name), None)
