@@ -56,6 +56,9 @@ def differentiate(
     opset: int | None = None,
     dtype: Any = None,
     shapes: Mapping[str, Any] | None = None,
+    known: Mapping[str, Any] | None = None,
+    forms: Mapping[str, Any] | None = None,
+    opaque: Mapping[str, Any] | None = None,
     unconnected: str = "error",
     provenance: bool = True,
     names: str = "/",
@@ -99,7 +102,9 @@ def differentiate(
             in the model; below 21 local functions are opened, and nodes say not where they are
             from.
         dtype: as for gg.onnx.export.
-        shapes: as for gg.onnx.load, of a model that is not loaded.
+        shapes, known, forms, opaque: as for gg.onnx.load, of a model that is not loaded. An input
+            that is known is none of the new model; operators with forms are written as what the
+            functions build, opaque ones as they are.
         unconnected: where nothing flows, "error", or "zero": zeros.
         provenance: whether nodes say in their metadata where they are from.
         names: "/": as above. "_": identifiers, `gradient_of_x`, `jacobian_of_y_by_x`.
@@ -133,16 +138,17 @@ def differentiate(
     _one_of("names", names, STYLES)
     written_dtype, version = checked_dtype(dtype), _version(opset, weights)
     wanted = names_of(wrt)
-    source = source_of(model, wanted, shapes)
+    options = {"shapes": shapes, "known": known, "forms": forms, "opaque": opaque}
+    source = source_of(model, wanted, options)
     if weights == "share":
         _check_shared(source, path)
     outputs = _forward(source, forward)
     with source.model.graph:
         ends = ends_of(source, of, wanted)
-        known = {*source.names, *[t.node.name for t in ends.added]}
+        taken = {*source.names, *[t.node.name for t in ends.added]}
         asked = DerivativeQuestion(
             ends,
-            AddedNames(names, known),
+            AddedNames(names, taken),
             degree,
             per_example,
             _cotangent("input" if kind == "vjp" else cotangent, ends.y),

@@ -25,6 +25,7 @@ from .lengths import as_numbers, has_lengths
 from .marks import mark_of
 from .moving import moved
 from .names import clean, path_of, rename
+from .own import OwnForms
 from .protobuf import opsets_of
 from .survey import body_of, domain_of, functions_of, key_of
 from .tensors import NAMES, array_of_tensor
@@ -66,14 +67,21 @@ class Builder:
     folder   where its external data may lie
     regions  {name of a local function: rule}
     unroll   whether loops of known length are built run by run
+    own      how the caller has operators read
     """
 
     def __init__(
-        self, model: Any, folder: Path | None, regions: Mapping[str, Any], unroll: bool = False
+        self,
+        model: Any,
+        folder: Path | None,
+        regions: Mapping[str, Any],
+        unroll: bool,
+        own: OwnForms,
     ) -> None:
         self.folder = folder
         self.regions = regions
         self.unroll = unroll
+        self.own = own
         self.functions = functions_of(model)
         self.opsets = opsets_of(model)
         self.names = Names()
@@ -164,8 +172,10 @@ class Builder:
         values = [self.names.find(name) if name else None for name in node.input]
         attributes = values_of(node.attribute, self._attributes, self.folder)
         path = self._prefix + path_of(node)
-        function = self.functions.get(key_of(node))
-        form = None if function is not None else form_of(domain_of(node), node.op_type)
+        form = self.own.of(domain_of(node), node.op_type)
+        function = self.functions.get(key_of(node)) if form is None else None
+        if form is None and function is None:
+            form = form_of(domain_of(node), node.op_type)
         if function is not None:
             made = self._called(function, node, path, values, attributes)
         elif form is None:

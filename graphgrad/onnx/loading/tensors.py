@@ -44,6 +44,14 @@ def dtype_of(number: int, what: str) -> DType:
     return bfloat16() if name == "bfloat16" else np.dtype(name)
 
 
+def length_of(dim: Any) -> int | str | None:
+    """A length that a file says: an int, a name, or None where nothing is said."""
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    return None if dim.dim_param in ("", "?") else str(dim.dim_param)
+
+
 def type_name(number: int) -> str:
     """ONNX's name of an element type."""
     names = {v: k for k, v in onnx.TensorProto.DataType.items()}

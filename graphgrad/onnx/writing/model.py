@@ -58,9 +58,11 @@ def made_model(
     """The ModelProto. initial: arrays by name, of inputs and of others."""
     arrays = {**initial, **block.constants}
     tensors = [_tensor(n, a, beside) for n, a in arrays.items()]
-    domains = sorted({domain for domain, _ in functions})
-    opsets = [onnx_helper.make_opsetid("", OPSET)]
-    opsets += [onnx_helper.make_opsetid(domain, 1) for domain in domains]
+    versions = {domain: 1 for domain, _ in functions}
+    for body in (block, *functions.values()):
+        versions.update(_domains(body))
+    versions[""] = OPSET
+    opsets = [onnx_helper.make_opsetid(*row) for row in sorted(versions.items())]
     beside_calls = {*arrays, *[r.name for r in block.results]}
     known = [v for v in block.typed if v.name not in beside_calls]
     graph = onnx_helper.make_graph(
@@ -139,7 +141,7 @@ def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
 
 def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) -> Any:
     constants = [_constant(n, a) for n, a in body.constants.items()]
-    used = set(_domains(body))
+    used = {domain for domain, _ in _domains(body)}
     proto = onnx_helper.make_function(
         domain,
         name,
@@ -152,9 +154,10 @@ def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) ->
     return proto
 
 
-def _domains(body: OnnxBlock) -> Iterable[str]:
+def _domains(body: OnnxBlock) -> Iterable[tuple[str, int]]:
+    """The domains of the calls in a block, with their versions."""
     for call in body.calls:
-        yield call.domain
+        yield call.domain, call.version
         for inner in call.attributes.values():
             if isinstance(inner, OnnxBlock):
                 yield from _domains(inner)

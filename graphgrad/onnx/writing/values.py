@@ -59,7 +59,10 @@ class FreshNames:
 
 @dataclass(frozen=True)
 class OnnxCall:
-    """One node of ONNX: an operator, or a local function, of values by name."""
+    """One node of ONNX: an operator, or a local function, of values by name.
+
+    version  of its domain, where that is not ONNX's own
+    """
 
     operator: str
     inputs: tuple[str, ...]
@@ -67,6 +70,7 @@ class OnnxCall:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     domain: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
 
 
 class OnnxBlock:
