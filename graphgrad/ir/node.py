@@ -468,7 +468,8 @@ class Twins:
 
 
 class Graph:
-    """A static dataflow graph. It only grows: nodes never change and are never removed.
+    """A static dataflow graph. It only grows: nodes never change and are never removed, but for
+    those of a call of gg.onnx.differentiate that failed.
 
     `with g:` (or `with g.as_default():`) sends new nodes there.
 

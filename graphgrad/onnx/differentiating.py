@@ -17,8 +17,10 @@ from ..compiled import compile
 from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.program import needed
+from ..ir.undoing import undone_on_error
 from ..ops.base import constant
 from ..ops.shape.reshaping import broadcast_to
+from ..regions.index import bodies_of
 from ..regions.rules import is_registered
 from ..rules.entries import library
 from .deriving.ends import ends_of, named, names_of
@@ -28,6 +30,7 @@ from .deriving.shared import SharedWeights
 from .deriving.source import SourceModel, source_of
 from .exporting import OnnxFile, Said, checked_dtype
 from .loading.model import OnnxModel
+from .loading.shared import WEIGHTS as WEIGHTS_BESIDE
 from .package import need_onnx
 from .writing.model import OPSET
 from .writing.older import OLDEST_WRITTEN
@@ -97,7 +100,8 @@ def differentiate(
         path: where the new model is written; None: it is not.
         weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside;
             "share": in the file of the model, in whose folder `path` is, and which must stay there
-            as it is: the new file says where in it they lie.
+            as it is: the new file says where in it they lie, and its SHA-256, which gg.onnx.load
+            compares.
         opset: the version of ONNX's operators that is written, 17 to 21, None for 21, with weights
             in the model; below 21 local functions are opened, and nodes say not where they are
             from.
@@ -114,7 +118,7 @@ def differentiate(
     Raises: GraphError for a name that the model does not have; DTypeError for integers;
     GradientError where nothing flows, which says where the path ends, and for options that do not
     fit each other; FileError for what cannot be loaded; ExportError for what cannot be written.
-    Nothing is written then.
+    Nothing is written then, and a loaded model is as it was.
 
     Source: products with the Hessian [Pearlmutter 1994, "Fast exact multiplication by the
     Hessian"].
@@ -142,38 +146,39 @@ def differentiate(
     source = source_of(model, wanted, options)
     if weights == "share":
         _check_shared(source, path)
-    outputs = _forward(source, forward)
-    with source.model.graph:
-        ends = ends_of(source, of, wanted)
-        taken = {*source.names, *[t.node.name for t in ends.added]}
-        asked = DerivativeQuestion(
-            ends,
-            AddedNames(names, taken),
-            degree,
-            per_example,
-            _cotangent("input" if kind == "vjp" else cotangent, ends.y),
-            _rules_of(overrides),
-            unconnected == "zero",
-        )
-        derived = KINDS[kind](asked)
-    if forward and not ends.own:
-        outputs[_free(ends.name, source)] = ends.y
-    inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
-    told = {
-        "of": ends.name,
-        "wrt": list(ends.xs),
-        "kind": kind,
-        "order": degree,
-        "per_example": per_example,
-        "inputs": list(inputs),
-        "outputs": list(derived),
-        "rules": _rules_on_the_way(derived),
-        "source": dict(source.told),
-    }
-    answer = _with(source, inputs, {**outputs, **derived}, told)
-    if path is not None:
-        _write(answer, source, Path(path), written_dtype, weights, provenance, version)
-    return answer
+    with undone_on_error(list(bodies_of(source.model.graph))):
+        outputs = _forward(source, forward)
+        with source.model.graph:
+            ends = ends_of(source, of, wanted)
+            taken = {*source.names, *[t.node.name for t in ends.added]}
+            asked = DerivativeQuestion(
+                ends,
+                AddedNames(names, taken),
+                degree,
+                per_example,
+                _cotangent("input" if kind == "vjp" else cotangent, ends.y),
+                _rules_of(overrides),
+                unconnected == "zero",
+            )
+            derived = KINDS[kind](asked)
+        if forward and not ends.own:
+            outputs[_free(ends.name, source)] = ends.y
+        inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
+        told = {
+            "of": ends.name,
+            "wrt": list(ends.xs),
+            "kind": kind,
+            "order": degree,
+            "per_example": per_example,
+            "inputs": list(inputs),
+            "outputs": list(derived),
+            "rules": _rules_on_the_way(derived),
+            "source": dict(source.told),
+        }
+        answer = _with(source, inputs, {**outputs, **derived}, told)
+        if path is not None:
+            _write(answer, source, Path(path), written_dtype, weights, provenance, version)
+        return answer
 
 
 def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) -> int:
@@ -306,15 +311,16 @@ def _write(
         )
     variables = {t: name for name, t in source.model.tensors.items() if t.node.type == "Variable"}
     named = {**{t: name for name, t in answer.inputs.items()}, **variables}
+    shared = SharedWeights(source.path) if weights == "share" and source.path else None
+    beside = {} if shared is None else {WEIGHTS_BESIDE: json.dumps(shared.digests)}
     said = Said(
         {t.node: name for t, name in named.items()},
         list(answer.outputs),
         source.notes,
-        answer.metadata,
+        {**answer.metadata, **beside},
         provenance,
     )
     file = OnnxFile(f, dtype, said)
-    shared = SharedWeights(source.path) if weights == "share" and source.path else None
     file.write()
     if shared is not None:
         shared.turn(file.block)

@@ -29,6 +29,7 @@ from .model import OnnxModel
 from .names import clean, rename
 from .own import OwnForms, check_own
 from .protobuf import metadata_of, opsets_of, parse_model, read_model
+from .shared import check_shared
 from .survey import ModelSurvey, functions_of, survey
 from .tensors import dtype_of, length_of
 from .weights import weights_of
@@ -125,6 +126,7 @@ def load(
 
 def loaded(model: Any, folder: Path | None, options: LoadOptions) -> OnnxModel:
     """A ModelProto as a graph; FileError for what cannot be loaded."""
+    check_shared(model, folder)
     own = OwnForms(options.forms, options.opaque)
     model_survey = survey(model, own.names)
     check_own({"forms": options.forms, "opaque": options.opaque}, model_survey.operators)

@@ -108,7 +108,7 @@ def _mapped(
 ) -> Array:
     """Of a file beside the model."""
     said = {pair.key: pair.value for pair in stored.external_data}
-    path = _inside(folder, said.get("location", ""), what)
+    path = file_inside(folder, said.get("location", ""), what)
     size = prod(shape) * dtype.itemsize
     try:
         offset, length = int(said.get("offset", 0)), int(said.get("length", size))
@@ -127,7 +127,7 @@ def _mapped(
     return array
 
 
-def _inside(folder: Path | None, location: str, what: str) -> Path:
+def file_inside(folder: Path | None, location: str, what: str) -> Path:
     """The file that a location names; FileError unless it lies in the folder, links followed."""
     if folder is None:
         raise FileError(f"{what} lies in another file, {location!r:.80}; load it from its folder")
