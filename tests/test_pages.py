@@ -137,6 +137,9 @@ def differentiable_models():
     sphere = [node("ReduceL2", ["x", "axes"], ["distance"], keepdims=0)]
     axes = {"axes": np.array([1])}
     onnx.save(model_of(sphere, {"x": ["N", 3]}, ["distance"], axes), "distance.onnx")
+    words = [node("Gather", ["table", "ids"], ["words"]), node("Exp", ["words"], ["y"])]
+    inputs = [({"ids": ["N"]}, 7)]
+    onnx.save(model_of(words, inputs, ["y"], {"table": weights["fc"]}), "words.onnx")
     magic = [node("Magic", ["x"], ["m"], domain="com.acme", scale=0.5), node("Exp", ["m"], ["y"])]
     made = model_of(magic, {"x": ["N", 3]}, ["y"], domains=[("com.acme", 1)])
     made.graph.value_info.append(onnx.helper.make_tensor_value_info("m", 1, ["N", 3]))

@@ -42,7 +42,11 @@ class Explained:
         self.xs = {name: self.here(t) for name, t in named.items() if is_floating(t.dtype)}
         self.arrays = {n: self.fed[t].astype(t.dtype) for n, t in self.xs.items()}
         if not self.xs:
-            raise GradientError(f"no input of the model is floating: {list(named)}")
+            raise GradientError(
+                f"no input of the model is floating: {list(named)}. Explain it by a tensor that is "
+                "made of them, as an embedding, with its values: gg.attribute(gg.compile(embedding,"
+                " output), values, ...)"
+            )
         self.y = self.here(chosen)
         self.target = self._target(target)
         with self.graph:

@@ -378,6 +378,22 @@ def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path
     near(run(tmp_path / "a.onnx", {"x": np.zeros((1, 20), "float32")})["y"], np.zeros((1, 20)))
 
 
+def test_integers_are_differentiated_by_what_a_table_says_of_them(tmp_path, rng):
+    table, w = rng.normal(size=(5, 3)).astype("float32"), rng.normal(size=(3, 2)).astype("float32")
+    nodes = [
+        node("Gather", ["table", "ids"], ["words"], name="/embed/Gather"),
+        node("Tanh", ["words"], ["t"]),
+        node("MatMul", ["t", "w"], ["y"]),
+    ]
+    proto = model_of(nodes, [({"ids": ["N"]}, INT64)], ["y"], {"table": table, "w": w})
+    with pytest.raises(gg.DTypeError, match=r"ids: int64\[N\]. What is made .* words: float32\[N"):
+        gg.onnx.differentiate(proto)
+    gg.onnx.differentiate(proto, wrt="words", path=tmp_path / "d.onnx")
+    ids = np.array([3, 0, 3])
+    found = run(tmp_path / "d.onnx", {"ids": ids})["gradient/words"]
+    near(found, w.sum(1) * (1 - np.tanh(table[ids]) ** 2))
+
+
 def everything_of(graph):
     return (
         [(n.name, n.op, n.inputs, n.region) for n in graph.nodes],
