@@ -161,6 +161,41 @@ def test_attention_with_what_is_optional():
     check("MultiHeadAttention", inputs, outputs, **HEADS, unidirectional=1)
 
 
+@pytest.mark.parametrize("causal", [0, 1])
+def test_open_lengths_and_keys_of_before(causal, tmp_path):
+    made = node(
+        "MultiHeadAttention",
+        ["q", "k", "v", "", "", "", "old_k", "old_v"],
+        ["y", "keys", "values"],  # onnxruntime keeps those of before where both are asked for
+        domain=MS,
+        num_heads=2,
+        unidirectional=causal,
+    )
+    shapes = {n: ["N", "T", 8] for n in "qkv"} | {n: ["N", 2, "P", 4] for n in ("old_k", "old_v")}
+    graph = onnx.helper.make_graph(
+        [made],
+        "g",
+        [info(n, FLOAT, shape) for n, shape in shapes.items()],
+        [info(n, FLOAT, None) for n in ("y", "keys", "values")],
+    )
+    versions = [onnx.helper.make_opsetid(d, v) for d, v in (("", 17), (MS, 1))]
+    model = onnx.helper.make_model(graph, opset_imports=versions, ir_version=8)
+    gg.onnx.differentiate(model, "y", "k", kind="jvp", path=tmp_path / "d.onnx")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), QUIET)
+    for sizes in ({"N": 2, "T": 3, "P": 2}, {"N": 1, "T": 4, "P": 1}):
+        feeds = {
+            n: floats(*[sizes.get(d, d) for d in s], seed=ord(n[-1])) for n, s in shapes.items()
+        }
+        direction = floats(*feeds["k"].shape, seed=9)
+        found = run(tmp_path / "d.onnx", {**feeds, "direction/k": direction})
+        for output, value in zip(("y", "keys", "values"), session.run(None, feeds), strict=True):
+            near(found[output], value)
+        moved = [
+            session.run(["y"], {**feeds, "k": feeds["k"] + h * direction})[0] for h in (1e-2, -1e-2)
+        ]
+        np.testing.assert_allclose((moved[0] - moved[1]) / 2e-2, found["jvp/y"], atol=1e-3)
+
+
 def test_packed_heads_are_those_apart():
     parts = [floats(2, 3, 2, 4, seed=i) for i in range(3)]
     apart = [part.reshape(2, 3, 8) for part in parts]
