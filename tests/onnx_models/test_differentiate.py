@@ -363,6 +363,23 @@ def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
             gg.onnx.differentiate(source, path=path and tmp_path / path, weights="share")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[", "no JSON of files"),
+        ("[1]", "no JSON of files"),
+        ('{"../m.onnx": ""}', "no file of the model's folder"),
+        ('{"": ""}', "no file of the model's folder"),
+    ],
+)
+def test_metadata_of_shared_weights_are_not_trusted(saved, text, said):
+    model = onnx.load(saved[0])
+    model.metadata_props.add(key="graphgrad.weights", value=text)
+    onnx.save(model, saved[0])
+    with pytest.raises(gg.FileError, match=said):
+        gg.onnx.load(saved[0])
+
+
 def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path, rng):
     wide = model_of(
         [node("MatMul", ["x", "w"], ["h"]), node("Tanh", ["h"], ["y"])],

@@ -285,6 +285,8 @@ def test_an_optimised_file_has_value_and_gradient_of_the_original(saved, name, t
     path, feeds = saved(name)
     fast = optimised(path)
     assert operators_of(fast) >= there
+    before, after = (gg.onnx.load(p, trainable=True).graph.variables for p in (path, fast))
+    assert sum(v.size for v in before) == sum(v.size for v in after)
     stored = [{t.name for t in onnx.load(p).graph.initializer} for p in (path, fast)]
     wrt = "x" if "x" in feeds else sorted(n for n in stored[0] & stored[1] if "bias" in n)
     for given in (path, fast):

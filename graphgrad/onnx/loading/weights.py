@@ -50,7 +50,10 @@ SLOTS: Mapping[str, Sequence[int]] = {
 """{operator: its inputs that are weights}: filters, matrices, tables, slopes, biases, scales."""
 
 FACTORS = {"Mul": "scale", "Add": "bias"}
-PRODUCTS = ("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum")
+PRODUCTS = (
+    *("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"),
+    *("FusedMatMul", "FusedGemm", "FusedConv"),
+)
 DATA = {"Div": 1, "Gather": 1, "Slice": 1, "Reshape": 1, "Expand": 1, "Unsqueeze": 1, "Squeeze": 1}
 DATA |= {"Pow": 1, "Cast": 1, "Transpose": 1, "Identity": 1, "Split": 1, "Tile": 1, "Pad": 1}
 """How many first inputs of an operator hold the numbers of a weight; not named: all of them."""
