@@ -11,7 +11,6 @@ from ...base.errors import FileError, did_you_mean
 from ...ir.build import build
 from ...ir.node import Tensor
 from ...ir.types import TensorType, tensor_type
-from ...ops.base import as_tensor
 from ...ops.foreign.onnx_operator import OnnxOperator
 from ..package import onnx
 from .call import OperatorCall
@@ -84,7 +83,7 @@ def _made(function: Callable[..., Any], call: OperatorCall) -> Any:
     made = returned if isinstance(returned, tuple | list) else (returned,)
     if not all(y is None or isinstance(y, Tensor) for y in made):
         raise FileError(f"the function that forms= gives returned {returned!r:.200}, no tensors")
-    return [y if y is None else as_tensor(y) for y in made]
+    return made
 
 
 def check_own(options: Mapping[str, Mapping[str, Any]], there: Iterable[str]) -> None:
