@@ -17,8 +17,8 @@ from .shown import PURPOSES, ones, score, wave
 
 HEAD = """
 .. meta::
-   :keywords: surrogate, gradient, clipping, clip, straight-through, ste, guided, backprop, fixed, point,
-       lrp, quantization, reversal, stop, checkpoint, spiking
+   :keywords: surrogate, gradient, clipping, clip, straight-through, ste, guided, backprop, fixed,
+       point, lrp, quantization, reversal, stop, checkpoint, spiking
 
 Each rule of the library comes with a program, a plot and a graph.
 

@@ -27,14 +27,15 @@ WORDS = {
 HEAD = """# Why rules get lost
 
 A rule that is skipped raises no error: you just get different numbers. This page lists what a rule
-must survive, tried in seven frameworks. Each cell is a small program that was run, a function in a file
-of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
+must survive, tried in seven frameworks. Each cell is a small program that was run, a function in a
+file of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
 In most of them the step is x ** 3, its rule twice its derivative, and the question the derivative
 of the step's square at 2: 384 with the rule, 192 without it.
 
 - **right**: the result matches the rule.
 - **wrong**: the result differs, without an error or a warning; the numbers are below.
-- **error**: an error was raised. Where no result can be right (a gradient of another shape), that is best.
+- **error**: an error was raised. Where no result can be right (a gradient of another shape), that
+  is best.
 - **not offered**: the framework has no such feature. **-**: it cannot go wrong there.
 
 """
