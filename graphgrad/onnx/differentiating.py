@@ -320,8 +320,8 @@ def _write(
         {**answer.metadata, **beside},
         provenance,
     )
-    file = OnnxFile(f, dtype, said)
+    file = OnnxFile(f, dtype, said, version)
     file.write()
     if shared is not None:
         shared.turn(file.block)
-    file.save(path, True if weights == "external" else None, shared, version)
+    file.save(path, True if weights == "external" else None, shared)

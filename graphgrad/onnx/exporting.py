@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -29,10 +30,13 @@ from .writing.folding import fold_transposes
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
 from .writing.marks import Marked
+from .writing.merging import merge_outputs
 from .writing.model import OPSET, BesideWriter, ExternalWeights, check_dtype, made_model
 from .writing.older import in_version
 from .writing.operators import Operators
+from .writing.patterns import FoundOperator, found_in
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
+from .writing.whole import patterns_of
 
 __all__ = ["OnnxFile", "Said", "checked_dtype", "export"]
 
@@ -142,15 +146,23 @@ def _write_bytes(out: Any, model: Any) -> None:
 class OnnxFile:
     """One model while it is written.
 
+    opset    the version of the operators
     block    the graph
     initial  {input or initializer: its value}
     refused  lines of the error
     """
 
-    def __init__(self, f: CompiledFunction, dtype: str | None, said: Said = Said()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        f: CompiledFunction,
+        dtype: str | None,
+        said: Said = Said(),  # noqa: B008
+        opset: int = OPSET,
+    ) -> None:
         self.f = f
         self.dtype = dtype
         self.said = said
+        self.opset = opset
         program = widen(f.program)
         self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
@@ -166,8 +178,13 @@ class OnnxFile:
         """The program that runs; ExportError."""
         self._inputs()
         self._named_outputs()
+        whole = found_in(self.program, partial(patterns_of, self.opset))
+        inside = {node for found in whole.values() for node in found.inside}
         for node in self.program.nodes:
-            self._node(node)
+            if node in whole:
+                self._whole(node, whole[node])
+            elif node not in inside:
+                self._node(node)
         self._finish()
 
     def write_marks(self) -> None:
@@ -191,18 +208,18 @@ class OnnxFile:
             raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
         self._outputs()
         fold_transposes(self.block)
+        merge_outputs(self.block)
 
     def save(
         self,
         path: Path,
         external: bool | None,
         elsewhere: ExternalWeights | None = None,
-        opset: int = OPSET,
     ) -> None:
         """Write what was made; ExportError.
 
         external: whether weights go into a file beside. elsewhere: what says where they lie
-        already. opset: the version of the operators.
+        already.
         """
         total = sum(a.nbytes for a in (*self.initial.values(), *self.block.constants.values()))
         outside = total > INSIDE if external is None else external
@@ -213,7 +230,7 @@ class OnnxFile:
         model = made_model(path.stem, self.block, self.initial, functions, self.metadata, weights)
         for each in (*model.graph.input, *model.graph.output):
             each.doc_string = self.said.notes.get(each.name, "")
-        model = in_version(model, opset)
+        model = in_version(model, self.opset)
         if beside is not None:
             write_atomically(path.with_name(beside.name), beside.write)
         write_atomically(path, lambda out: _write_bytes(out, model))
@@ -275,6 +292,14 @@ class OnnxFile:
             self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
             if value.name not in self.block.constants:
                 self.block.typed.append(self._values[t])
+
+    def _whole(self, node: Node, found: FoundOperator) -> None:
+        """An operator that the node is the last of."""
+        values = [self._values[t] for t in found.inputs]
+        made = self.forms.found(self.block, found, values, self._story(node))
+        for t, value in zip([t for t in found.made if t is not None], made, strict=True):
+            self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
+            self.block.typed.append(self._values[t])
 
     def _story(self, node: Node) -> Story:
         return story_of(node) if self.said.provenance else Story(node.name)
