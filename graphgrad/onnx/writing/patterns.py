@@ -24,6 +24,7 @@ __all__ = ["FoundOperator", "OperatorPattern", "found_in"]
 class OperatorPattern(NamedTuple):
     """A formula, and what is written for it.
 
+    by       an op in it, whose first input has the type of y: without one nothing is looked for
     formula  of placeholders: y, and what of its parts may be read beside it
     types    of the placeholders
     write    (to, read, *inputs) -> values of y and the parts; read: which of them somebody reads,
@@ -32,6 +33,7 @@ class OperatorPattern(NamedTuple):
     stays    whether nodes of it that others read stay, beside what is written
     """
 
+    by: Op
     formula: Callable[..., tuple[Tensor, ...]]
     types: tuple[TensorType, ...]
     write: Callable[..., Sequence[Any]]
@@ -64,13 +66,15 @@ def found_in(program: Program, patterns_of: PatternsOf) -> dict[Node, FoundOpera
     order = {node: i for i, node in enumerate(program.nodes)}
     found: dict[Node, FoundOperator] = {}
     taken: set[Node] = set()
+    present = {(node.op, node.inputs[0].type) for node in program.nodes if node.inputs}
     known: dict[TensorType, Mapping[Op, list[Built]]] = {}
     for node in reversed(program.nodes):
         if node in taken or len(node.outputs) != 1:
             continue
         (y,) = node.outputs
         if y.type not in known:
-            known[y.type] = _by_last_op(patterns_of(y.type))
+            here = [p for p in patterns_of(y.type) if (p.by, y.type) in present]
+            known[y.type] = _by_last_op(here)
         for pattern, built in known[y.type].get(node.op, ()):
             bound = _matched(built.outputs[0], y, {}, set(built.inputs))
             one = None if bound is None else _closed(pattern, built, bound, readers, order)
@@ -116,12 +120,19 @@ def _by_last_op(patterns: Iterable[OperatorPattern]) -> Mapping[Op, list[Built]]
 
 
 def _built(pattern: OperatorPattern) -> Iterator[Program]:
-    """The formula as it is built, and as it is after optimisation."""
+    """The formula as it is built, and as it is after optimisation, where that is another."""
     with Graph():
         xs = [apply(Placeholder(t.shape, t.dtype)) for t in pattern.types]
         ys = pattern.formula(*xs)
-    yield Program(xs, ys)
-    yield compile(xs, list(ys), backend="numpy").program
+    plain = Program(xs, ys)
+    better = compile(xs, list(ys), backend="numpy").program
+    yield plain
+    if _ops(better) != _ops(plain):
+        yield better
+
+
+def _ops(program: Program) -> list[Op]:
+    return [node.op for node in program.nodes if not isinstance(node.op, Constant)]
 
 
 def _matched(

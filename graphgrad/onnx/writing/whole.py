@@ -16,10 +16,10 @@ import numpy as np
 from ...differentiate.gradients import gradients
 from ...ir.node import Tensor
 from ...ir.types import TensorType, tensor_type
-from ...ops.elementwise.bounds import clip
+from ...ops.elementwise.bounds import CLIP, clip
 from ...ops.elementwise.exponential import sqrt
-from ...ops.reduce.reductions import mean
-from ...ops.special.error import erfc
+from ...ops.reduce.reductions import ReduceMean, mean
+from ...ops.special.error import Erfc, erfc
 from .patterns import OperatorPattern
 
 __all__ = ["patterns_of"]
@@ -35,19 +35,20 @@ def patterns_of(opset: int, y: TensorType) -> Iterator[OperatorPattern]:
     if y.dtype == FLOAT32:
         yield from _layer_norms(y)
         yield from _instance_norms(y)
-        yield OperatorPattern(_gelu, (y,), partial(_write_gelu, opset >= GELU_SINCE))
-        yield OperatorPattern(_hard_swish_slope, (y, y), _write_hard_swish_slope, stays=True)
-        yield OperatorPattern(_hard_swish, (y,), _write_hard_swish)
+        yield OperatorPattern(Erfc(), _gelu, (y,), partial(_write_gelu, opset >= GELU_SINCE))
+        yield OperatorPattern(CLIP, _hard_swish_slope, (y, y), _write_hard_swish_slope, stays=True)
+        yield OperatorPattern(CLIP, _hard_swish, (y,), _write_hard_swish)
 
 
 # --- normalisations ------------------------------------------------------------------------------
 
 
 def _normalised(x: Tensor, axes: tuple[int, ...], epsilon: Tensor) -> Parts:
-    """(x - mean) / sqrt(variance + epsilon), with x - mean and the root."""
-    centred = x - mean(x, axes, True)
+    """(x - mean) / sqrt(variance + epsilon), with x - mean, the root and the mean."""
+    average = mean(x, axes, True)
+    centred = x - average
     root = sqrt(mean(centred * centred, axes, True) + epsilon)
-    return centred / root, centred, root
+    return centred / root, centred, root, average
 
 
 def _layer_norms(y: TensorType) -> Iterator[OperatorPattern]:
@@ -60,14 +61,16 @@ def _layer_norms(y: TensorType) -> Iterator[OperatorPattern]:
         for scaled, moved in ((True, True), (True, False), (False, True), (False, False)):
             formula = partial(_layer_norm, axes, scaled, moved)
             write = partial(_write_layer_norm, axis - len(y.shape), scaled)
-            yield OperatorPattern(formula, (y, *[row] * (scaled + moved), number), write, 1)
+            yield OperatorPattern(
+                ReduceMean(axes, True), formula, (y, *[row] * (scaled + moved), number), write, 1
+            )
 
 
 def _layer_norm(axes: tuple[int, ...], scaled: bool, moved: bool, x: Tensor, *rest: Any) -> Parts:
     *rows, epsilon = rest
-    z, centred, root = _normalised(x, axes, epsilon)
+    z, *parts = _normalised(x, axes, epsilon)
     y = z * rows[0] if scaled else z
-    return y + rows[-1] if moved else y, z, centred, root
+    return y + rows[-1] if moved else y, z, *parts
 
 
 def _write_layer_norm(axis: int, scaled: bool, to: Any, read: Read, x: Any, *rest: Any) -> Any:
@@ -81,7 +84,7 @@ def _write_layer_norm(axis: int, scaled: bool, to: Any, read: Read, x: Any, *res
         return (made,)
     y, average, slope = made
     centred = to.Sub(x, average)
-    return y, to.Mul(centred, slope), centred, to.Reciprocal(slope)
+    return y, to.Mul(centred, slope), centred, to.Reciprocal(slope), average
 
 
 def _instance_norms(y: TensorType) -> Iterator[OperatorPattern]:
@@ -93,7 +96,9 @@ def _instance_norms(y: TensorType) -> Iterator[OperatorPattern]:
     def normalised(x: Tensor, epsilon: Tensor) -> Parts:
         return _normalised(x, axes, epsilon)[:1]
 
-    yield OperatorPattern(normalised, (y, tensor_type((), y.dtype)), _write_instance_norm, 1)
+    yield OperatorPattern(
+        ReduceMean(axes, True), normalised, (y, tensor_type((), y.dtype)), _write_instance_norm, 1
+    )
 
 
 def _write_instance_norm(to: Any, read: Read, x: Any, epsilon: Any) -> Any:
