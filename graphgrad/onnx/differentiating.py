@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,7 @@ def differentiate(
     unconnected: str = "error",
     provenance: bool = True,
     names: str = "/",
+    fast_masks: bool = False,
 ) -> OnnxModel:
     """A model of ONNX with derivatives of its outputs as further outputs.
 
@@ -112,6 +113,7 @@ def differentiate(
         unconnected: where nothing flows, "error", or "zero": zeros.
         provenance: whether nodes say in their metadata where they are from.
         names: "/": as above. "_": identifiers, `gradient_of_x`, `jacobian_of_y_by_x`.
+        fast_masks: as for gg.onnx.export.
 
     Returns: an OnnxModel with the added inputs and outputs behind those that were there.
 
@@ -136,6 +138,7 @@ def differentiate(
     need_onnx("gg.onnx.differentiate")
     truth("per_example", per_example)
     truth("provenance", provenance)
+    truth("fast_masks", fast_masks)
     degree = _checked(kind, order, per_example, cotangent)
     _one_of("weights", weights, WEIGHTS)
     _one_of("unconnected", unconnected, ("error", "zero"))
@@ -177,7 +180,8 @@ def differentiate(
         }
         answer = _with(source, inputs, {**outputs, **derived}, told)
         if path is not None:
-            _write(answer, source, Path(path), written_dtype, weights, provenance, version)
+            style = FileStyle(written_dtype, weights, provenance, version, fast_masks)
+            _write(answer, source, Path(path), style)
         return answer
 
 
@@ -293,15 +297,17 @@ def _with(
     )
 
 
-def _write(
-    answer: OnnxModel,
-    source: SourceModel,
-    path: Path,
-    dtype: str | None,
-    weights: str,
-    provenance: bool,
-    version: int,
-) -> None:
+class FileStyle(NamedTuple):
+    """How the file is written: arguments of `differentiate`."""
+
+    dtype: str | None
+    weights: str
+    provenance: bool
+    opset: int
+    fast_masks: bool
+
+
+def _write(answer: OnnxModel, source: SourceModel, path: Path, style: FileStyle) -> None:
     """The model as a file; ExportError."""
     f = compile(list(answer.inputs.values()), list(answer.outputs.values()), backend="numpy")
     if f._access.counted:
@@ -311,17 +317,17 @@ def _write(
         )
     variables = {t: name for name, t in source.model.tensors.items() if t.node.type == "Variable"}
     named = {**{t: name for name, t in answer.inputs.items()}, **variables}
-    shared = SharedWeights(source.path) if weights == "share" and source.path else None
+    shared = SharedWeights(source.path) if style.weights == "share" and source.path else None
     beside = {} if shared is None else {WEIGHTS_BESIDE: json.dumps(shared.digests)}
     said = Said(
         {t.node: name for t, name in named.items()},
         list(answer.outputs),
         source.notes,
         {**answer.metadata, **beside},
-        provenance,
+        style.provenance,
     )
-    file = OnnxFile(f, dtype, said, version)
+    file = OnnxFile(f, style.dtype, said, style.opset, style.fast_masks)
     file.write()
     if shared is not None:
         shared.turn(file.block)
-    file.save(path, True if weights == "external" else None, shared)
+    file.save(path, True if style.weights == "external" else None, shared)

@@ -61,6 +61,7 @@ def export(
     dtype: Any = None,
     external: bool | None = None,
     marks: bool = False,
+    fast_masks: bool = False,
 ) -> None:
     """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
 
@@ -84,6 +85,9 @@ def export(
             calls for its rule. It has to be values alone: gradients are derived anew from marks.
         external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
             if they have more than 1 GiB.
+        fast_masks: whether derivatives of ops that a mask cuts off, as of a ReLU, are products with
+            0 or 1: a fraction of the time in onnxruntime, but what is cut off of an infinite
+            gradient is NaN then, not 0.
 
     Returns: nothing.
 
@@ -101,11 +105,12 @@ def export(
     """
     truth_if_given("external", external)
     truth("marks", marks)
+    truth("fast_masks", fast_masks)
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")
     path = Path(path)
-    file = OnnxFile(f, checked_dtype(dtype))
+    file = OnnxFile(f, checked_dtype(dtype), fast_masks=fast_masks)
     if marks:
         file.write_marks()
     else:
@@ -146,7 +151,7 @@ def _write_bytes(out: Any, model: Any) -> None:
 class OnnxFile:
     """One model while it is written.
 
-    opset    the version of the operators
+    opset    the version of the operators; fast_masks: as for `export`
     block    the graph
     initial  {input or initializer: its value}
     refused  lines of the error
@@ -158,11 +163,13 @@ class OnnxFile:
         dtype: str | None,
         said: Said = Said(),  # noqa: B008
         opset: int = OPSET,
+        fast_masks: bool = False,
     ) -> None:
         self.f = f
         self.dtype = dtype
         self.said = said
         self.opset = opset
+        self.fast_masks = fast_masks
         program = widen(f.program)
         self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
@@ -178,7 +185,7 @@ class OnnxFile:
         """The program that runs; ExportError."""
         self._inputs()
         self._named_outputs()
-        whole = found_in(self.program, partial(patterns_of, self.opset))
+        whole = found_in(self.program, partial(patterns_of, self.opset, self.fast_masks))
         inside = {node for found in whole.values() for node in found.inside}
         for node in self.program.nodes:
             if node in whole:

@@ -187,3 +187,33 @@ def test_gradients_of_filters_for_single_channels(pads, stride, tmp_path, rng):
     y.backward(torch.tensor(dy))
     feeds = {"x": x, "cotangent/y": dy}
     near(run(tmp_path / "g.onnx", feeds)["gradient/x"], leaf.grad.numpy())
+
+
+def test_fast_masks_are_factors_of_gradients_alone(tmp_path, rng):
+    nodes = [
+        node("Greater", ["x", "zero"], ["m"]),
+        node("Where", ["m", "x", "zero"], ["w"]),
+        node("Relu", ["w"], ["r"]),
+        node("Clip", ["r", "zero", "six"], ["c"]),
+        node("Tanh", ["c"], ["y"]),
+    ]
+    weights = {"zero": np.float32(0), "six": np.float32(0.6)}
+    onnx.save(model_of(nodes, {"x": ["N"]}, {"y": ["N"]}, weights), tmp_path / "m.onnx")
+    x = rng.normal(size=9).astype("float32")
+    expected = np.where((x > 0) & (x <= 0.6), 1 - np.tanh(x) ** 2, 0)
+    for fast, chosen in ((False, 4), (True, 1)):
+        gg.onnx.differentiate(tmp_path / "m.onnx", path=tmp_path / "g.onnx", fast_masks=fast)
+        assert operators_in(tmp_path / "g.onnx")["Where"] == chosen
+        near(run(tmp_path / "g.onnx", {"x": x})["gradient/x"], expected)
+
+
+def test_rules_keep_what_they_promise_beside_fast_masks(tmp_path):
+    nodes = [node("Relu", ["x"], ["r"]), node("Sqrt", ["r"], ["y"])]
+    onnx.save(model_of(nodes, {"x": ["N"]}, {"y": ["N"]}), tmp_path / "m.onnx")
+    x = np.array([-1, 4], "float32")  # behind the mask the slope of the root is infinite
+    rule = {"Relu": lambda site, dy: gg.where(site.inputs[0] > 0, dy, 0.0)}
+    for options, first in (({}, 0), ({"overrides": rule, "fast_masks": True}, 0)):
+        gg.onnx.differentiate(tmp_path / "m.onnx", path=tmp_path / "g.onnx", **options)
+        np.testing.assert_allclose(run(tmp_path / "g.onnx", {"x": x})["gradient/x"], [first, 0.25])
+    gg.onnx.differentiate(tmp_path / "m.onnx", path=tmp_path / "g.onnx", fast_masks=True)
+    assert np.isnan(run(tmp_path / "g.onnx", {"x": x})["gradient/x"][0])

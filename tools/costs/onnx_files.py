@@ -1,6 +1,7 @@
 """How fast the files of ONNX are that are written here: `python tools/costs/onnx_files.py`.
 
-    python tools/costs/onnx_files.py [NAME ...] [--keep FOLDER] [--beside FOLDER] [--profile]
+    python tools/costs/onnx_files.py [NAME ...] [--keep FOLDER] [--beside FOLDER] [--fast-masks]
+        [--profile]
 
 Models of PyTorch, exported with open axes; each is loaded and written again (forward), and
 differentiated by its input (gradient). CPU time over that of one run, or two, of the file of
@@ -69,6 +70,22 @@ class Transformer(nn.Module):
         return self.head(self.blocks(x).mean(1))
 
 
+def rectified():
+    """Layers with ReLU."""
+    layers = [nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 1)]
+    return nn.Sequential(*layers)
+
+
+def rectified_images():
+    """Convolutions with ReLU and ReLU6, strides for pools."""
+    return nn.Sequential(
+        *(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU()),
+        *(nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU()),
+        *(nn.Conv2d(32, 32, 3, padding=1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1)),
+        *(nn.Flatten(), nn.Linear(32, 10)),
+    )
+
+
 def images():
     """HardSwish, depthwise filters and a pool."""
     return nn.Sequential(
@@ -108,6 +125,8 @@ MODELS = {
     "transformer": (Transformer, (8, 32, 96), {0: "N"}),
     "images": (images, (4, 3, 32, 32), {0: "N", 2: "H", 3: "W"}),
     "images_fixed": (images, (4, 3, 32, 32), {0: "N"}),
+    "rectified": (rectified, (64, 128), {0: "N"}),
+    "rectified_images": (rectified_images, (4, 3, 32, 32), {0: "N", 2: "H", 3: "W"}),
     "denoiser": (denoiser, (2, 3, 32, 32), {0: "N"}),
     "potential": (Potential, (48, 3), {0: "atoms"}),
     "gelu": (nn.GELU, (256, 512), {0: "N"}),
@@ -115,7 +134,7 @@ MODELS = {
 """{name: (what makes it, shape of x, its open axes)}"""
 
 
-def written(name, folder):
+def written(name, folder, fast_masks):
     """Write the three files; x, and the gradient that PyTorch has."""
     make, shape, axes = MODELS[name]
     torch.manual_seed(0)
@@ -132,7 +151,7 @@ def written(name, folder):
         opset_version=20,
     )
     gg.onnx.export(gg.onnx.load(own).compile(backend="numpy"), folder / f"{name}.forward.onnx")
-    gg.onnx.differentiate(own, path=folder / f"{name}.gradient.onnx")
+    gg.onnx.differentiate(own, path=folder / f"{name}.gradient.onnx", fast_masks=fast_masks)
     leaf = x.clone().requires_grad_()
     (slope,) = torch.autograd.grad(model(leaf).sum(), leaf)
     return x.numpy(), slope.numpy()
@@ -179,9 +198,9 @@ def profiled(path, x, folder):
         print(f"    {operator:22} {us:7.0f} us, {calls[operator]:.0f} times")
 
 
-def measured(name, folder, others, profile):
+def measured(name, folder, others, options):
     """Print a row for each version of the files."""
-    x, expected = written(name, folder)
+    x, expected = written(name, folder, options.fast_masks)
     feeds, kinds = {"x": x}, ("forward", "gradient")
     versions = {"": folder, **{f", of {other.name}": other for other in others}}
     found = {(v, k): session(at / f"{name}.{k}.onnx") for v, at in versions.items() for k in kinds}
@@ -196,7 +215,7 @@ def measured(name, folder, others, profile):
             f"{name + version:28} forward {ratio[version, 'forward']:.2f} of {1e3 * own:.2f} ms, "
             f"gradient {ratio[version, 'gradient'] / 2:.2f} of two, error {worst:.0e}"
         )
-    if profile:
+    if options.profile:
         for kind in ("onnx", "forward.onnx", "gradient.onnx"):
             profiled(folder / f"{name}.{kind}", x, folder)
 
@@ -207,6 +226,7 @@ def main():
     parser.add_argument("names", nargs="*", default=list(MODELS))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--beside", type=Path, action="append", default=[])
+    parser.add_argument("--fast-masks", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -215,7 +235,7 @@ def main():
         folder = options.keep or Path(scratch)
         os.makedirs(folder, exist_ok=True)
         for name in options.names or MODELS:
-            measured(name, folder, options.beside, options.profile)
+            measured(name, folder, options.beside, options)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 from ...compiled import compile
 from ...ir.build import apply
 from ...ir.graph import Graph
-from ...ir.node import Node, Tensor
+from ...ir.node import Node, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.types import TensorType
@@ -24,13 +24,14 @@ __all__ = ["FoundOperator", "OperatorPattern", "found_in"]
 class OperatorPattern(NamedTuple):
     """A formula, and what is written for it.
 
-    by       an op in it, whose first input has the type of y: without one nothing is looked for
+    by       an op in it that reads or makes the type of y: without one nothing is looked for
     formula  of placeholders: y, and what of its parts may be read beside it
     types    of the placeholders
     write    (to, read, *inputs) -> values of y and the parts; read: which of them somebody reads,
              the others may be None. Of inputs, arrays for numbers
     numbers  how many placeholders, the last ones, stand for constants
     stays    whether nodes of it that others read stay, beside what is written
+    derived  whether it is of gradients by the derivatives of ops alone
     """
 
     by: Op
@@ -39,6 +40,7 @@ class OperatorPattern(NamedTuple):
     write: Callable[..., Sequence[Any]]
     numbers: int = 0
     stays: bool = False
+    derived: bool = False
 
 
 class FoundOperator(NamedTuple):
@@ -66,7 +68,8 @@ def found_in(program: Program, patterns_of: PatternsOf) -> dict[Node, FoundOpera
     order = {node: i for i, node in enumerate(program.nodes)}
     found: dict[Node, FoundOperator] = {}
     taken: set[Node] = set()
-    present = {(node.op, node.inputs[0].type) for node in program.nodes if node.inputs}
+    nodes = program.nodes
+    present = {(node.op, t.type) for node in nodes for t in (*node.inputs, *node.outputs)}
     known: dict[TensorType, Mapping[Op, list[Built]]] = {}
     for node in reversed(program.nodes):
         if node in taken or len(node.outputs) != 1:
@@ -76,6 +79,8 @@ def found_in(program: Program, patterns_of: PatternsOf) -> dict[Node, FoundOpera
             here = [p for p in patterns_of(y.type) if (p.by, y.type) in present]
             known[y.type] = _by_last_op(here)
         for pattern, built in known[y.type].get(node.op, ()):
+            if pattern.derived and (node.origin is None or isinstance(node.origin, RuleCall)):
+                continue
             bound = _matched(built.outputs[0], y, {}, set(built.inputs))
             one = None if bound is None else _closed(pattern, built, bound, readers, order)
             if one is not None and taken.isdisjoint(one.inside):

@@ -14,24 +14,33 @@ from typing import Any
 import numpy as np
 
 from ...differentiate.gradients import gradients
+from ...ir.build import apply
 from ...ir.node import Tensor
 from ...ir.types import TensorType, tensor_type
+from ...ops.base import is_floating
 from ...ops.elementwise.bounds import CLIP, clip
 from ...ops.elementwise.exponential import sqrt
+from ...ops.elementwise.logic import WHERE, where
+from ...ops.nn.activations import RELU_GRAD
 from ...ops.reduce.reductions import ReduceMean, mean
 from ...ops.special.error import Erfc, erfc
 from .patterns import OperatorPattern
 
 __all__ = ["patterns_of"]
 
-FLOAT32 = np.dtype("float32")
+FLOAT32, BOOL = np.dtype("float32"), np.dtype("bool")
 GELU_SINCE = 20
 Parts = tuple[Tensor, ...]
 Read = Sequence[bool]
 
 
-def patterns_of(opset: int, y: TensorType) -> Iterator[OperatorPattern]:
-    """What may make a result of a type, the larger ones first."""
+def patterns_of(opset: int, fast_masks: bool, y: TensorType) -> Iterator[OperatorPattern]:
+    """What may make a result of a type, the larger ones first.
+
+    fast_masks: whether masks of gradients are factors.
+    """
+    if fast_masks and is_floating(y.dtype):
+        yield from _masks(y)
     if y.dtype == FLOAT32:
         yield from _layer_norms(y)
         yield from _instance_norms(y)
@@ -104,6 +113,38 @@ def _instance_norms(y: TensorType) -> Iterator[OperatorPattern]:
 def _write_instance_norm(to: Any, read: Read, x: Any, epsilon: Any) -> Any:
     ones = np.ones(x.shape[1], x.dtype)
     return (to.InstanceNormalization(x, ones, 0 * ones, epsilon=float(epsilon), shape=x.shape),)
+
+
+# --- masks ---------------------------------------------------------------------------------------
+
+
+def _masks(y: TensorType) -> Iterator[OperatorPattern]:
+    """Gradients where a condition holds, else 0."""
+    kept = tensor_type(y.shape, BOOL)
+    parts = ((RELU_GRAD, _relu_slope, y), (WHERE, _kept, kept), (WHERE, _dropped, kept))
+    for by, formula, beside in parts:
+        types, write = (y, beside), partial(_write_masked, formula)
+        yield OperatorPattern(by, formula, types, write, derived=True)
+
+
+def _relu_slope(dy: Tensor, x: Tensor) -> Parts:
+    return (apply(RELU_GRAD, dy, x),)
+
+
+def _kept(dy: Tensor, keep: Tensor) -> Parts:
+    return (where(keep, dy, 0.0),)
+
+
+def _dropped(dy: Tensor, drop: Tensor) -> Parts:
+    return (where(drop, 0.0, dy),)
+
+
+def _write_masked(formula: Any, to: Any, read: Read, dy: Any, beside: Any) -> Any:
+    if formula is _kept:
+        keep = beside
+    else:
+        keep = to.Greater(beside, 0.0) if formula is _relu_slope else to.Not(beside)
+    return (to.Mul(to.cast(keep, dy.dtype), dy),)
 
 
 # --- activations ---------------------------------------------------------------------------------
