@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -120,6 +121,13 @@ def load(
     options = LoadOptions(
         trainable, known or {}, shapes or {}, regions or {}, unroll, forms or {}, opaque or {}
     )
+    made = _opened(path, options)
+    if not unroll and not isinstance(path, bytes | onnx.ModelProto):
+        made._again = partial(_opened, path, options._replace(unroll=True))
+    return made
+
+
+def _opened(path: Any, options: LoadOptions) -> OnnxModel:
     with opened(path) as (model, folder):
         return loaded(model, folder, options)
 
