@@ -26,8 +26,10 @@ from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
 __all__ = ["DOMAIN", "Forms", "Story", "what_is_called"]
 
 FUNCTION = 4
-"""Calls from which on a form is a local function, where it is not on its own, and none of its calls
-has several outputs: others may read these."""
+"""Calls from which on a form is a local function, where it is not on its own."""
+
+BESIDE = frozenset(["MaxPool"])
+"""Operators that stay in sight, for others read another output of the same call."""
 
 DOMAIN = "graphgrad"
 """The domain of local functions."""
@@ -72,7 +74,7 @@ class Forms:
             return self._inline(block, op, inputs, story)
         form = self.of(op, tuple(map(type_of, inputs)))
         block.root.doubles |= form.doubles
-        if len(form.calls) < FUNCTION or any(len(call.outputs) > 1 for call in form.calls):
+        if len(form.calls) < FUNCTION or any(c.operator in BESIDE for c in form.calls):
             return placed(form, block, inputs, story)
         outputs = tuple(
             [OnnxValue(block.names.fresh(story.name), r.dtype, r.shape) for r in form.results]
