@@ -23,7 +23,7 @@ from .propagation import (
     lrp_zbox,
     relevance,
 )
-from .quantisation import fake_quantise, lsq, pact
+from .quantisation import fake_quantise, lsq, lsq_plus, pact
 from .recompute import checkpoint, checkpoint_chain
 from .reference import deeplift, rescale
 from .saliency import deconvnet, guided, redirected
@@ -62,6 +62,7 @@ __all__ = [
     "lrp_signed_gamma",
     "lrp_zbox",
     "lsq",
+    "lsq_plus",
     "masked",
     "nan_guard",
     "norm",

@@ -22,6 +22,7 @@ SITES = {
     "lrp_gamma": lambda x, w: gg.override(rules.lrp_gamma())(gg.matmul)(x, w),
     "feedback": lambda x, w: gg.override(rules.feedback(seed=1))(gg.matmul)(x, w),
     "lsq": lambda x, w: rules.lsq(x @ w, 0.3, bits=3),
+    "lsq_plus": lambda x, w: rules.lsq_plus(x @ w, 0.3, 1.0, bits=3),
     "fixed_point": lambda x, w: rules.fixed_point(lambda z: gg.tanh(z @ w + x), np.zeros((3, 4))),
     "root": lambda x, w: rules.root(lambda z: z + z @ w - x, np.zeros((3, 4))),
     "linear_solve": lambda x, w: rules.linear_solve(lambda v: v + v @ w, x),
