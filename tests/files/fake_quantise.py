@@ -1,4 +1,4 @@
-"""What wrote fake_quantise.gg, once, in 0.2: `python -m tests.files.fake_quantise`. It is read only.
+"""What wrote fake_quantise.gg, once, in 0.2: `python -m tests.files.fake_quantise`.
 
 There `fake_quantise` rounded (x - bottom) / step, which differs from ONNX at halves where the zero
 of the grid is odd.
