@@ -26,6 +26,9 @@ from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
 from ..lower.widen import widen
 from .package import need_onnx
+from .quantising.fixed import FixedValues
+from .quantising.quantiser import Quantiser, grids_in
+from .quantising.wires import prune
 from .writing.folding import fold_transposes
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
@@ -46,6 +49,9 @@ RUNS = "runs"
 NEXT = "/next"
 """What the name of a variable's new value ends with."""
 
+QDQ = "qdq"
+"""The form of integers: between operators of floats, which runtimes make operators of integers."""
+
 SHORT = 200
 """Characters of what metadata say of an op."""
 
@@ -62,6 +68,7 @@ def export(
     external: bool | None = None,
     marks: bool = False,
     fast_masks: bool = False,
+    quantised: str | None = None,
 ) -> None:
     """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
 
@@ -83,6 +90,9 @@ def export(
         marks: whether regions and their rules are in the model, for `load`: then what `f` computes
             is written as it was built, with a local function for each region, and one that nothing
             calls for its rule. It has to be values alone: gradients are derived anew from marks.
+        quantised: "qdq": what `gg.rules.fake_quantise`, `lsq`, `lsq_plus` and `pact` put on grids
+            is written as QuantizeLinear and DequantizeLinear, and weights as integers, so that
+            runtimes compute with integers. It has to be values alone, in float32. None: as floats.
         external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
             if they have more than 1 GiB.
         fast_masks: whether derivatives of ops that a mask cuts off, as of a ReLU, are products with
@@ -91,9 +101,9 @@ def export(
 
     Returns: nothing.
 
-    Raises: ExportError that lists every node that has no form in ONNX, with where it was built and
-    why; nothing is written then. TypeError for what `compile` did not return; GraphGradError where
-    the package onnx is not installed.
+    Raises: ExportError that lists every node that has no form in ONNX, or none with integers, with
+    where it was built and why; nothing is written then. TypeError for what `compile` did not
+    return; GraphGradError where the package onnx is not installed.
 
     Source: [ONNX, "Open Neural Network Exchange Intermediate Representation Specification"].
 
@@ -106,12 +116,17 @@ def export(
     truth_if_given("external", external)
     truth("marks", marks)
     truth("fast_masks", fast_masks)
+    if quantised not in (None, QDQ) or (quantised and marks):
+        rest = ", and marks=True is of floats" if marks else ""
+        raise ExportError(f'quantised is "{QDQ}" or None, got {quantised!r}{rest}')
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")
     path = Path(path)
     file = OnnxFile(f, checked_dtype(dtype), fast_masks=fast_masks)
-    if marks:
+    if quantised:
+        file.write_quantised()
+    elif marks:
         file.write_marks()
     else:
         file.write()
@@ -209,6 +224,45 @@ class OnnxFile:
         self.marked.write(self.block, self._values, f._request.results, None)
         self._finish()
 
+    def write_quantised(self) -> None:
+        """What the outputs are, as it was built, with grids as integers; ExportError."""
+        f = self.f
+        if f._access.written or f._access.counted:
+            raise ExportError(
+                "quantised= writes values: without updates, and without draws that have no seed"
+            )
+        variables = [v.outputs[0] for v in f._access.read]
+        program = Program([*f.inputs, *variables], f._request.results)
+        derived = next((node for node in program.nodes if node.origin is not None), None)
+        if derived is not None:
+            raise ExportError(
+                f"quantised= writes no gradients, and the outputs need {derived.name}, built at "
+                f"{derived.where} of {derived.origin}: compile what the net computes alone"
+            )
+        if next(grids_in(program.nodes), None) is None:
+            raise ExportError(
+                "quantised= writes what is on a grid, and nothing here is: put weights and "
+                "activations on one by gg.rules.lsq, lsq_plus, fake_quantise or pact"
+            )
+        self.program = _narrowed(program) if self.dtype == "float32" else program
+        self.forms.inline = True
+        self._inputs()
+        self._named_outputs()
+        given = self.program.inputs[len(f.inputs) :]
+        fixed = FixedValues(self.program, {t: self.initial[self._values[t].name] for t in given})
+        quantiser = Quantiser(self.forms, self.block, fixed)
+        for node in self.program.nodes:
+            self._node(node, quantiser)
+        self._finish()
+        try:
+            quantiser.fit({value.name: t for t, value in self._values.items()})
+        except NoOnnxForm as error:
+            raise ExportError(f"as integers this cannot be written: {error}") from error
+        self.initial = prune(self.block, self.initial)
+        names = json.loads(self.metadata["graphgrad.variables"])
+        left = {v: name for v, name in names.items() if name in self.initial}
+        self.metadata["graphgrad.variables"] = json.dumps(left)
+
     def _finish(self) -> None:
         if self.refused:
             rows = "".join(f"\n  {row}" for row in self.refused)
@@ -278,13 +332,16 @@ class OnnxFile:
 
     # --- nodes ----------------------------------------------------------------------------------
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: Node, quantiser: Quantiser | None = None) -> None:
         self.block.doubles.clear()
         try:
             for t in (*node.inputs, *node.outputs):
                 check_dtype(t.dtype)
             inputs = [self._values[t] for t in node.inputs]
-            made = self.forms.place(self.block, node.op, inputs, self._story(node))
+            if quantiser is None:
+                made = self.forms.place(self.block, node.op, inputs, self._story(node))
+            else:
+                made = quantiser.place(node, inputs, self._story(node))
         except NoOnnxForm as error:
             self._refuse(node, str(error))
             made = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])

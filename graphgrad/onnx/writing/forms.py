@@ -41,9 +41,11 @@ class Forms:
     functions  name -> body
     run        the number of the run, of which draws without a seed make their keys
     told       the lengths that the inputs of the model tell
+    inline     whether all forms are written where they are used
     """
 
-    def __init__(self, home: OnnxBlock) -> None:
+    def __init__(self, home: OnnxBlock, inline: bool = False) -> None:
+        self.inline = inline
         self.told = ToldLengths(home)
         self.functions: dict[str, OnnxBlock] = {}
         self.run: OnnxValue | None = None
@@ -74,7 +76,8 @@ class Forms:
             return self._inline(block, op, inputs, story)
         form = self.of(op, tuple(map(type_of, inputs)))
         block.root.doubles |= form.doubles
-        if len(form.calls) < FUNCTION or any(c.operator in BESIDE for c in form.calls):
+        beside = any(c.operator in BESIDE for c in form.calls)
+        if self.inline or len(form.calls) < FUNCTION or beside:
             return placed(form, block, inputs, story)
         outputs = tuple(
             [OnnxValue(block.names.fresh(story.name), r.dtype, r.shape) for r in form.results]

@@ -31,6 +31,9 @@ IR = 10
 BESIDE = 1024
 """Bytes; smaller arrays stay in the model."""
 
+FOUR_BITS = (21, 22)
+"""ONNX's numbers of UINT4 and INT4."""
+
 ALIGNED = 4096
 """Arrays beside the model begin at multiples of this, so that they can be mapped."""
 
@@ -129,7 +132,7 @@ class BesideWriter:
 
 
 def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
-    place = None if beside is None else beside.take(array)
+    place = None if beside is None else beside.take(_packed(array))
     if place is None:
         return onnx_numpy.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
     proto = onnx.TensorProto(name=name, data_type=enum_of(array.dtype), dims=array.shape)
@@ -137,6 +140,13 @@ def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
     for key, value in place._asdict().items():
         proto.external_data.add(key=key, value=str(value))
     return proto
+
+
+def _packed(array: Array) -> Array:
+    """The array, or bytes of two elements each if its dtype has four bits."""
+    if enum_of(array.dtype) not in FOUR_BITS:
+        return array
+    return np.frombuffer(onnx_numpy.from_array(array).raw_data, "uint8")
 
 
 def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) -> Any:

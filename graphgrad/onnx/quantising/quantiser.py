@@ -1,0 +1,177 @@
+"""Each op FakeQuantise as QuantizeLinear and DequantizeLinear, weights as integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...ir.node import Node, Tensor
+from ...ir.onnx import NoOnnxForm
+from ...ir.types import Array, tensor_type
+from ...ops.elementwise.grids import FakeQuantise
+from ..writing.forms import Forms, Story
+from ..writing.operators import Operators
+from ..writing.values import OnnxBlock, OnnxValue
+from .fitting import fit_biases, grids_again, move_codes, write_codes
+from .fixed import FixedValues, KnownNames
+from .grids import Codes, NumberType, number_type, one_axis
+from .turning import turn_late
+
+__all__ = ["Quantiser", "grids_in"]
+
+
+class Quantiser:
+    """Writes grids into a block.
+
+    codes  {name of a value: the weights that it is}, which are written when all is known that
+           reads them
+    """
+
+    def __init__(self, forms: Forms, block: OnnxBlock, fixed: FixedValues) -> None:
+        self.to = Operators(block, forms)
+        self.forms = forms
+        self.block = block
+        self.fixed = fixed
+        self.codes: dict[str, Codes] = {}
+
+    def place(self, node: Node, inputs: Sequence[OnnxValue], story: Story) -> tuple[OnnxValue, ...]:
+        """What a node makes of values, with integers if it is a grid; NoOnnxForm."""
+        op, first = node.op, len(self.block.calls)
+        if not isinstance(op, FakeQuantise):
+            inside = next(grids_in(each for body in op.bodies for each in body.nodes), None)
+            if inside is not None:
+                raise NoOnnxForm(f"a grid is in a loop or a choice, built at {inside.where}")
+            return self.forms.place(self.block, op, inputs, story)
+        made = self._grid(node, op, inputs)
+        self.block.calls[first:] = [
+            replace(call, metadata=story.metadata) for call in self.block.calls[first:]
+        ]
+        return (made,)
+
+    def fit(self, tensors: Mapping[str, Tensor]) -> None:
+        """Bring what was written into the form that runtimes know; NoOnnxForm.
+
+        tensors: {name of a value: the tensor that it is}.
+        """
+        block, codes = self.block, self.codes
+        known = KnownNames(block, tensors, self.fixed)
+        ranks = {v.name: v.rank for v in (*block.given, *block.typed) if v.shape is not None}
+        move_codes(block, codes, known)
+        turn_late(block, known)
+        grids_again(block, known)
+        fit_biases(block, codes, known, ranks)
+        write_codes(block, codes)
+
+    def _grid(self, node: Node, op: FakeQuantise, inputs: Sequence[OnnxValue]) -> OnnxValue:
+        x, step, zero = node.inputs
+        if x.dtype != np.dtype("float32"):
+            hint = 'export with dtype="float32"' if x.dtype.itemsize > 4 else "cast it"
+            raise NoOnnxForm(f"QuantizeLinear takes float32, and this is {x.dtype}: {hint}")
+        if node.outputs[0].shape != x.shape:
+            raise NoOnnxForm(f"its step or zero is of more axes or lengths than x, {x.type!r}")
+        if all(t in self.fixed for t in node.inputs):
+            return self._weights(node, op)
+        if step in self.fixed and zero in self.fixed:
+            arrays = self._step(node)
+            return self._activation(op, inputs[0], *arrays)
+        return self._dynamic(op, *inputs)
+
+    def _step(self, node: Node) -> tuple[Array, Array]:
+        """The values of step and zero."""
+        _, step, zero = node.inputs
+        try:
+            s, z = self.fixed[step], self.fixed[zero]
+        except ValueError as error:  # of a Demand
+            raise NoOnnxForm(str(error)) from error
+        if not (np.isfinite(s).all() and (s > 0).all() and np.isfinite(z).all()):
+            raise NoOnnxForm("its step is to be finite and > 0, and its zero finite")
+        return s, z
+
+    # --- weights --------------------------------------------------------------------------------
+
+    def _weights(self, node: Node, op: FakeQuantise) -> OnnxValue:
+        (y,) = node.outputs
+        x = self.fixed[node.inputs[0]]
+        step, zero = self._step(node)
+        if not np.isfinite(x).all():
+            raise NoOnnxForm("its weights are to be finite")
+        kind, shift = number_type(op.low, op.high, weights=True)
+        numbers = np.clip(np.rint(x / step) + zero, op.low, op.high).astype("int64") - shift
+        rank = (1,) * x.ndim
+        step = step.reshape(rank[step.ndim :] + step.shape)
+        zero = zero.reshape(rank[zero.ndim :] + zero.shape).astype("int64") - shift
+        value = OnnxValue(self.block.names.fresh(node.name), y.dtype, y.shape)
+        self.codes[value.name] = Codes(_named(node.inputs[0]), numbers, step, zero, kind)
+        return value
+
+    # --- activations ----------------------------------------------------------------------------
+
+    def _activation(self, op: FakeQuantise, x: OnnxValue, step: Array, zero: Array) -> OnnxValue:
+        kind, shift = number_type(op.low, op.high)
+        axes = {one_axis(a, x.rank) for a in (step, zero)} - {None}
+        if len(axes) > 1:
+            raise NoOnnxForm("its step and its zero differ along different axes")
+        attributes: dict[str, Any] = {}
+        count = max(step.size, zero.size)
+        rows = [np.broadcast_to(a.reshape(-1), (count,)) for a in (step, zero)]
+        if not axes:
+            rows = [a.reshape(()) for a in rows]
+        for axis in axes:
+            attributes = {"axis": axis}
+        s, z = np.array(rows[0]), (rows[1] - shift).astype(kind.dtype)
+        y = self._there_and_back(x, s, z, kind, attributes)
+        if op.high - op.low == kind.high - kind.low:
+            return y
+        if axes:
+            low, high = ((end - zero) * step for end in (op.low, op.high))
+            y = self.to.Min(self.to.Max(y, low, shape=x.shape), high, shape=x.shape)
+        else:
+            low, high = (np.float32(end - rows[1]) * s for end in (op.low, op.high))
+            y = self.to.Clip(y, low, high, shape=x.shape)
+        return self._there_and_back(y, s, z, kind, attributes)
+
+    def _dynamic(
+        self, op: FakeQuantise, x: OnnxValue, step: OnnxValue, zero: OnnxValue
+    ) -> OnnxValue:
+        """With a scale that is computed when the model runs."""
+        kind, shift = number_type(op.low, op.high)
+        to = self.to
+        if step.shape != () or zero.shape != ():
+            raise NoOnnxForm("its step is computed from inputs, which is written only for one step")
+        if op.high - op.low != kind.high - kind.low:
+            raise NoOnnxForm(
+                "its step is computed from inputs, which is written only for 8 or 16 bits"
+            )
+        zero = to.Sub(zero, float(shift)) if shift else zero
+        return self._there_and_back(x, step, to.cast(zero, kind.dtype), kind, {})
+
+    def _there_and_back(
+        self, x: OnnxValue, s: Any, z: Any, kind: NumberType, attributes: dict[str, Any]
+    ) -> OnnxValue:
+        shape = x.shape
+        assert shape is not None
+        numbers, back = [(tensor_type(shape, t),) for t in (kind.dtype, x.dtype)]
+        (q,) = self.to.QuantizeLinear(x, s, z, types=numbers, **attributes)
+        y: OnnxValue
+        (y,) = self.to.DequantizeLinear(q, s, z, types=back, **attributes)
+        return y
+
+
+def grids_in(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes that put numbers on a grid, among these and in the bodies of their ops."""
+    pending = list(nodes)
+    for node in pending:
+        if isinstance(node.op, FakeQuantise):
+            yield node
+        for body in node.op.bodies:
+            pending += body.nodes
+
+
+def _named(t: Tensor) -> str:
+    """The name of a tensor, whatever the order of its elements."""
+    while t.node.type in ("Identity", "Reshape", "Transpose"):
+        t = t.node.inputs[0]
+    return t.node.name
