@@ -26,6 +26,7 @@ from ...ir.types import Array, as_shape
 from ...ops.sources import Variable, placeholder
 from ..package import need_onnx, onnx
 from .builder import Builder
+from .grids import KEY, StoredGrids, learned_names, rule_of_grids
 from .model import OnnxModel
 from .names import clean, rename
 from .own import OwnForms, check_own
@@ -87,7 +88,9 @@ def load(
         shapes: {name of an input: shape} instead of that in the file; lengths as for
             gg.placeholder: int, None or a name.
         regions: {name of a local function: rule}; each call of the function is a region whose
-            gradient is the rule's.
+            gradient is the rule's. "QuantizeLinear": "lsq_plus", "lsq" or "fake_quantise" makes
+            each QuantizeLinear with its DequantizeLinear, and DequantizeLinear of weights, a region
+            of that rule, whose weights, scales and zeros are variables where `trainable`.
         unroll: whether loops and recurrent layers of known length are built step by step, which
             methods need that do not pass loops, such as LRP and DeepLIFT.
         forms: {"com.acme.Magic": function} for operators that are not read, or not so: the function
@@ -189,6 +192,10 @@ class _Loading:
         self.own = own
         self.own.hear(model.graph)
         self.builder = Builder(model, folder, options.regions, options.unroll, own)
+        if KEY in options.regions:
+            rule = rule_of_grids(options.regions[KEY])
+            learned = learned_names(options.trainable)
+            self.builder.grids = StoredGrids(model.graph, rule, learned)
         self.inputs: dict[str, Tensor] = {}
         self.trainable: dict[str, str] = {}
 
@@ -206,6 +213,8 @@ class _Loading:
                 self.builder.names.put(name, self._weight(name, array))
             self.builder.nodes(self.model.graph.node)
             outputs = {each.name: self._output(each.name) for each in self.model.graph.output}
+        if self.builder.grids is not None:
+            self.trainable |= self.builder.grids.found
         named = self.builder.names.values.items()
         tensors = {name: value for name, value in named if isinstance(value, Tensor)}
         return OnnxModel(
@@ -223,7 +232,7 @@ class _Loading:
     def _check(self, said: list[Any], weights: Mapping[str, Array]) -> None:
         """FileError for names in the options that the file does not have, and for its inputs."""
         names = [each.name for each in said]
-        functions = [f.name for f in functions_of(self.model).values()]
+        functions = [KEY, *[f.name for f in functions_of(self.model).values()]]
         given = (
             ("known", self.options.known, names, "input"),
             ("shapes", self.options.shapes, names, "input"),
@@ -277,6 +286,8 @@ class _Loading:
     def _trainable(self, weights: Mapping[str, Array]) -> dict[str, str]:
         """{name of a weight that is a variable: why it is one}."""
         asked = self.options.trainable
+        if self.builder.grids is not None:
+            weights = {n: a for n, a in weights.items() if n not in self.builder.grids.names}
         if isinstance(asked, bool):
             return weights_of(self.model, weights) if asked else {}
         named = [name for name, array in weights.items() if is_inexact(array.dtype)]

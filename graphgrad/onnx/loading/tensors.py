@@ -14,6 +14,7 @@ from ...base.errors import FileError
 from ...base.kinds import bfloat16
 from ...ir.types import Array, DType
 from ..package import onnx
+from .narrow import Narrow, narrow_array, narrow_of
 
 MOST_AXES = 64
 NAMES = {
@@ -64,8 +65,11 @@ def array_of_tensor(stored: Any, folder: Path | None) -> Array:
     folder: where files of external data may lie; None: nowhere.
     """
     what = f"the tensor {stored.name!r:.80}"
-    dtype = dtype_of(stored.data_type, what)
     shape = _shape(stored.dims, what)
+    narrow = narrow_of(stored.data_type)
+    if narrow is not None:
+        return narrow_array(_bytes_of(stored, folder, shape, narrow, what), narrow, shape, what)
+    dtype = dtype_of(stored.data_type, what)
     size = prod(shape)
     if stored.data_location == onnx.TensorProto.EXTERNAL:
         return _mapped(stored, folder, shape, dtype, what)
@@ -80,6 +84,19 @@ def array_of_tensor(stored: Any, folder: Path | None) -> Array:
         array: Array = np.frombuffer(raw, little).reshape(shape)
         return array
     return _listed(stored, shape, size, dtype, what)
+
+
+def _bytes_of(
+    stored: Any, folder: Path | None, shape: tuple[int, ...], kind: Narrow, what: str
+) -> Array:
+    """The bytes of elements that no tensor has."""
+    uint8 = np.dtype("uint8")
+    if stored.data_location == onnx.TensorProto.EXTERNAL:
+        count = -(-prod(shape) * kind.bits // 8)
+        return _mapped(stored, folder, (count,), uint8, what)
+    if stored.HasField("raw_data"):
+        return np.frombuffer(stored.raw_data, uint8)
+    return np.array(stored.int32_data, "int64").astype(uint8)
 
 
 def _shape(dims: Sequence[int], what: str) -> tuple[int, ...]:

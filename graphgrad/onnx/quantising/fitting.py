@@ -82,9 +82,9 @@ def write_codes(block: OnnxBlock, codes: Mapping[str, Codes]) -> None:
         scale, zero, attributes = held.attributes()
         dtype = held.kind.dtype
         inputs = [
-            block.constant(held.numbers.astype(dtype, "C"), f"{held.name}_quantized"),
-            block.constant(np.array(scale, order="C"), f"{held.name}_scale"),
-            block.constant(zero.astype(dtype, "C"), f"{held.name}_zero_point"),
+            block.own_constant(held.numbers.astype(dtype, "C"), f"{held.name}_quantized"),
+            block.own_constant(np.array(scale, order="C"), f"{held.name}_scale"),
+            block.own_constant(zero.astype(dtype, "C"), f"{held.name}_zero_point"),
         ]
         given = tuple([value.name for value in inputs])
         calls.append(OnnxCall("DequantizeLinear", given, (name,), attributes))
@@ -198,9 +198,9 @@ class _Biases:
         name = self.block.names.fresh(f"{end.outputs[0]}_bias")
         zero = np.zeros(steps.shape, "int32")
         inputs = [
-            self.block.constant(numbers.astype("int32"), f"{name}_quantized").name,
-            self.block.constant(steps, f"{name}_scale").name,
-            self.block.constant(zero, f"{name}_zero_point").name,
+            self.block.own_constant(numbers.astype("int32"), f"{name}_quantized").name,
+            self.block.own_constant(steps, f"{name}_scale").name,
+            self.block.own_constant(zero, f"{name}_zero_point").name,
         ]
         attributes = {"axis": 0} if steps.ndim else {}
         bias_call = OnnxCall("DequantizeLinear", tuple(inputs), (name,), attributes)

@@ -76,7 +76,7 @@ class Quantiser:
             return self._weights(node, op)
         if step in self.fixed and zero in self.fixed:
             arrays = self._step(node)
-            return self._activation(op, inputs[0], *arrays)
+            return self._activation(op, inputs[0], *arrays, node.name)
         return self._dynamic(op, *inputs)
 
     def _step(self, node: Node) -> tuple[Array, Array]:
@@ -109,7 +109,9 @@ class Quantiser:
 
     # --- activations ----------------------------------------------------------------------------
 
-    def _activation(self, op: FakeQuantise, x: OnnxValue, step: Array, zero: Array) -> OnnxValue:
+    def _activation(
+        self, op: FakeQuantise, x: OnnxValue, step: Array, zero: Array, name: str
+    ) -> OnnxValue:
         kind, shift = number_type(op.low, op.high)
         axes = {one_axis(a, x.rank) for a in (step, zero)} - {None}
         if len(axes) > 1:
@@ -121,7 +123,9 @@ class Quantiser:
             rows = [a.reshape(()) for a in rows]
         for axis in axes:
             attributes = {"axis": axis}
-        s, z = np.array(rows[0]), (rows[1] - shift).astype(kind.dtype)
+        own = self.block.own_constant
+        s = own(np.array(rows[0]), f"{name}_scale")
+        z = own((rows[1] - shift).astype(kind.dtype), f"{name}_zero_point")
         y = self._there_and_back(x, s, z, kind, attributes)
         if op.high - op.low == kind.high - kind.low:
             return y
@@ -129,7 +133,7 @@ class Quantiser:
             low, high = ((end - zero) * step for end in (op.low, op.high))
             y = self.to.Min(self.to.Max(y, low, shape=x.shape), high, shape=x.shape)
         else:
-            low, high = (np.float32(end - rows[1]) * s for end in (op.low, op.high))
+            low, high = (np.float32(end - rows[1]) * rows[0] for end in (op.low, op.high))
             y = self.to.Clip(y, low, high, shape=x.shape)
         return self._there_and_back(y, s, z, kind, attributes)
 

@@ -116,6 +116,12 @@ class OnnxBlock:
             root.constants[name] = array
         return cached
 
+    def own_constant(self, array: Array, name: str) -> OnnxValue:
+        """The value of an array that is named, whatever others equal it."""
+        value = OnnxValue(self.root.names.fresh(name), array.dtype, array.shape)
+        self.root.constants[value.name] = array
+        return value
+
     def known(self, value: OnnxValue) -> Array | None:
         """The array of a value that is a constant."""
         return self.root.constants.get(value.name)
