@@ -77,6 +77,7 @@ PURPOSES = {
     ): {
         "ste": put("ste(window=1.0)", "gg.sign(x)"),
         "fake_quantise": Shown("y = gg.rules.fake_quantise(x, -1.5, 1.5, bits=2)"),
+        "fake_float8": Shown("y = gg.rules.fake_float8(x, 1.0, format='e5m2')"),
         "lsq": Shown("y = gg.rules.lsq(x, 0.5, bits=3)"),
         "lsq_plus": Shown("y = gg.rules.lsq_plus(x, 0.5, 1.0, bits=3)"),
         "pact": Shown("y = gg.rules.pact(x, 2.0, bits=2)"),

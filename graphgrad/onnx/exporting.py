@@ -90,7 +90,7 @@ def export(
         marks: whether regions and their rules are in the model, for `load`: then what `f` computes
             is written as it was built, with a local function for each region, and one that nothing
             calls for its rule. It has to be values alone: gradients are derived anew from marks.
-        quantised: "qdq": what `gg.rules.fake_quantise`, `lsq`, `lsq_plus` and `pact` put on grids
+        quantised: "qdq": what `gg.rules.fake_quantise`, `lsq`, `lsq_plus`, `pact` put on grids
             is written as QuantizeLinear and DequantizeLinear, and weights as integers, so that
             runtimes compute with integers. It has to be values alone, in float32. None: as floats.
         external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:

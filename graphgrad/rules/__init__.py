@@ -23,7 +23,7 @@ from .propagation import (
     lrp_zbox,
     relevance,
 )
-from .quantisation import fake_quantise, lsq, lsq_plus, pact
+from .quantisation import fake_float8, fake_quantise, lsq, lsq_plus, pact
 from .recompute import checkpoint, checkpoint_chain
 from .reference import deeplift, rescale
 from .saliency import deconvnet, guided, redirected
@@ -44,6 +44,7 @@ __all__ = [
     "conservation",
     "deconvnet",
     "deeplift",
+    "fake_float8",
     "fake_quantise",
     "fast_sigmoid",
     "feedback",

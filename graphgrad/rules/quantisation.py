@@ -15,7 +15,7 @@ from ..ops.create.creation import ones_like
 from ..ops.demands import in_order, within_dtype
 from ..ops.elementwise.bounds import clip
 from ..ops.elementwise.exponential import sqrt
-from ..ops.elementwise.grids import FakeQuantise
+from ..ops.elementwise.grids import FLOAT8, FakeFloat8, FakeQuantise
 from ..ops.elementwise.logic import logical_and, where
 from ..ops.elementwise.rounding import rint
 from ..ops.shape.reshaping import expand_dims, normal_axis, reshape, sum_to
@@ -290,3 +290,42 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
 
     with override_gradient(rule(pact, surrogate_of(clipped), bits=bits), inputs=[x, alpha]):
         return apply(FakeQuantise(0, levels), x, alpha / levels, like(0, x))
+
+
+@entry(FAMILY, "surrogate")
+def fake_float8(x: TensorLike, step: TensorLike, format: str = "e4m3fn") -> Tensor:
+    """x in multiples of a step by floating numbers of eight bits, the greatest ones at most.
+
+    v = x / step, inside where |v| <= largest: dx = dy inside, else 0; dstep = sum of dy *
+    (rounded v - v inside, else largest with the sign of v)
+    [Micikevicius et al. 2022, "FP8 formats for deep learning"].
+
+    Parameters:
+        x: any shape, floating.
+        step: finite and > 0; one, or one per channel by broadcasting to x; cast to its dtype.
+        format: "e4m3fn" (largest 448) or "e5m2" (largest 57344), names of ONNX and ml_dtypes.
+
+    Returns: a tensor of the shape and dtype of x.
+
+    Raises: ValueError for another format, and for a step that is not > 0, which a run raises for a
+    tensor; ShapeError if the shapes do not broadcast; RegionError if x is not floating.
+
+    >>> gg.evaluate(gg.rules.fake_float8(gg.constant([0.3, -17.2, 900.0]), 1.0))
+    array([   0.3125,  -18.    ,  448.    ])
+    """
+    if format not in FLOAT8:
+        raise ValueError(f"format is one of {', '.join(FLOAT8)}, got {format!r}")
+    x = as_tensor(x)
+    step = _of(x, POSITIVE, "step", step)
+    largest = FLOAT8[format].largest
+
+    def fake_float8(site: Site, dy: Tensor) -> Any:
+        x, step = site.inputs
+        (y,) = site.outputs
+        v = x / step
+        inside = logical_and(v >= -largest, v <= largest)
+        slope = y / step - where(inside, v, 0.0)
+        return where(inside, dy, 0.0), sum_to(dy * slope, like=step)
+
+    with override_gradient(rule(fake_float8, format=format), inputs=[x, step]):
+        return apply(FakeFloat8(format), x, step)

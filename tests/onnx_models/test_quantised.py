@@ -269,6 +269,22 @@ def test_a_graph_of_float64_is_written_in_float32(path, rng):
     np.testing.assert_allclose(run(path, at.astype("float32"))[0], f(at), atol=0.1)
 
 
+@pytest.mark.parametrize("format", ["e4m3fn", "e5m2"])
+def test_floats_of_eight_bits(format, path, rng):
+    x = gg.placeholder(("N", 16), "float32", name="x")
+    w = variable(rng, 16, 8, name="w")
+    step = gg.variable((2.0 ** rng.integers(-3, 3, 8)).astype("float32"))
+    held = gg.rules.fake_float8(w, step, format)
+    f = gg.compile(x, [gg.rules.fake_float8(x, 0.25, format), x @ held])
+    model = exported(f, path)
+    assert arrays_of(model)["w_quantized"].dtype.name == f"float8_{format}"
+    at = (300 * rng.normal(size=(500, 16))).astype("float32")
+    ours, theirs = f(at), run(path, at)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-4, atol=1e-3)
+    np.testing.assert_array_equal(gg.onnx.load(path)(at)[0], theirs[0])
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

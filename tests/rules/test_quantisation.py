@@ -127,6 +127,29 @@ def test_lsq_plus_at_a_zero_of_0_is_lsq():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize(("format", "largest"), [("e4m3fn", 448.0), ("e5m2", 57344.0)])
+def test_numbers_of_eight_bits_are_those_of_ml_dtypes(format, largest):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = getattr(ml_dtypes, f"float8_{format}")
+    known = np.arange(256, dtype="uint8").view(dtype).astype("float64")
+    known = np.sort(known[np.isfinite(known)])
+    at = np.concatenate(
+        [known, (known[1:] + known[:-1]) / 2, 1.3 * known, [2 * largest, -3 * largest]]
+    )
+    x, s = gg.placeholder(at.shape, name="x"), gg.placeholder(())
+    y = rules.fake_float8(x, s, format)
+    dy = np.cos(np.arange(at.size))
+    y, dx, ds = values([y, *gg.gradients(y, [x, s], dy)], {x: 2 * at, s: 2.0})
+    exact = np.clip(at, -largest, largest).astype(dtype).astype("float64")
+    np.testing.assert_array_equal(y, 2 * exact)
+    inside = np.abs(at) <= largest
+    np.testing.assert_array_equal(dx, np.where(inside, dy, 0))
+    slope = exact - np.where(inside, at, 0)
+    np.testing.assert_allclose(ds, (dy * slope).sum())
+    with pytest.raises(ValueError, match="format is one of e4m3fn, e5m2, got 'e4m3'"):
+        rules.fake_float8(x, s, "e4m3")
+
+
 def test_lsq_plus_refuses_what_does_not_fit():
     x = gg.placeholder(("N", 6), name="x")
     with pytest.raises(ValueError, match="say axis= too"):

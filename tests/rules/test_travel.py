@@ -21,6 +21,7 @@ SITES = {
     "guided": lambda x, w: gg.override(rules.guided())(gg.nn.relu)(x @ w),
     "lrp_gamma": lambda x, w: gg.override(rules.lrp_gamma())(gg.matmul)(x, w),
     "feedback": lambda x, w: gg.override(rules.feedback(seed=1))(gg.matmul)(x, w),
+    "fake_float8": lambda x, w: rules.fake_float8(x @ w, 0.3),
     "lsq": lambda x, w: rules.lsq(x @ w, 0.3, bits=3),
     "lsq_plus": lambda x, w: rules.lsq_plus(x @ w, 0.3, 1.0, bits=3),
     "fixed_point": lambda x, w: rules.fixed_point(lambda z: gg.tanh(z @ w + x), np.zeros((3, 4))),

@@ -10,11 +10,11 @@ from ...ir.onnx import NoOnnxForm
 from ...ir.types import Array, DType
 from ..package import onnx_helper
 
-__all__ = ["Codes", "NumberType", "number_type", "one_axis"]
+__all__ = ["OF_FLOAT8", "Codes", "NumberType", "number_type", "one_axis"]
 
 
 class NumberType(NamedTuple):
-    """A type of integers in ONNX, and what its numbers are."""
+    """An element type of ONNX, and its least and greatest number."""
 
     number: int
     low: int
@@ -35,6 +35,7 @@ UINT4, INT4 = NumberType(21, 0, 15), NumberType(22, -8, 7)
 UINT8, INT8 = NumberType(2, 0, 255), NumberType(3, -128, 127)
 UINT16, INT16 = NumberType(4, 0, 65535), NumberType(5, -32768, 32767)
 INT32 = NumberType(6, -(2**31), 2**31 - 1)
+OF_FLOAT8 = {"e4m3fn": NumberType(17, -448, 448), "e5m2": NumberType(19, -57344, 57344)}
 
 OF_ACTIVATIONS = (UINT8, UINT16)
 OF_WEIGHTS = (INT4, UINT4, INT8, INT16, INT32)
@@ -82,15 +83,6 @@ class Codes(NamedTuple):
     kind: NumberType
     axis: int = -1
     block: int = 0
-
-    @property
-    def values(self) -> Array:
-        """What they stand for."""
-        scale, zero = self.scale, self.zero
-        if self.block:
-            scale, zero = (np.repeat(a, self.block, self.axis) for a in (scale, zero))
-        values: Array = (self.numbers - zero).astype(scale.dtype) * scale
-        return values
 
     def attributes(self) -> tuple[Array, Array, dict[str, Any]]:
         """Scale, zero and attributes of DequantizeLinear; NoOnnxForm."""

@@ -10,17 +10,19 @@ import numpy as np
 
 from ...ir.node import Node, Tensor
 from ...ir.onnx import NoOnnxForm
-from ...ir.types import Array, tensor_type
-from ...ops.elementwise.grids import FakeQuantise
+from ...ir.types import Array
+from ...ops.elementwise.grids import FakeFloat8, FakeQuantise
 from ..writing.forms import Forms, Story
 from ..writing.operators import Operators
-from ..writing.values import OnnxBlock, OnnxValue
+from ..writing.values import OnnxBlock, OnnxCall, OnnxValue
 from .fitting import fit_biases, grids_again, move_codes, write_codes
 from .fixed import FixedValues, KnownNames
-from .grids import Codes, NumberType, number_type, one_axis
+from .grids import OF_FLOAT8, Codes, NumberType, number_type, one_axis
 from .turning import turn_late
 
 __all__ = ["Quantiser", "grids_in"]
+
+AnyGrid = FakeQuantise | FakeFloat8
 
 
 class Quantiser:
@@ -40,7 +42,7 @@ class Quantiser:
     def place(self, node: Node, inputs: Sequence[OnnxValue], story: Story) -> tuple[OnnxValue, ...]:
         """What a node makes of values, with integers if it is a grid; NoOnnxForm."""
         op, first = node.op, len(self.block.calls)
-        if not isinstance(op, FakeQuantise):
+        if not isinstance(op, AnyGrid):
             inside = next(grids_in(each for body in op.bodies for each in body.nodes), None)
             if inside is not None:
                 raise NoOnnxForm(f"a grid is in a loop or a choice, built at {inside.where}")
@@ -65,8 +67,8 @@ class Quantiser:
         fit_biases(block, codes, known, ranks)
         write_codes(block, codes)
 
-    def _grid(self, node: Node, op: FakeQuantise, inputs: Sequence[OnnxValue]) -> OnnxValue:
-        x, step, zero = node.inputs
+    def _grid(self, node: Node, op: AnyGrid, inputs: Sequence[OnnxValue]) -> OnnxValue:
+        x, *ends = node.inputs
         if x.dtype != np.dtype("float32"):
             hint = 'export with dtype="float32"' if x.dtype.itemsize > 4 else "cast it"
             raise NoOnnxForm(f"QuantizeLinear takes float32, and this is {x.dtype}: {hint}")
@@ -74,16 +76,18 @@ class Quantiser:
             raise NoOnnxForm(f"its step or zero is of more axes or lengths than x, {x.type!r}")
         if all(t in self.fixed for t in node.inputs):
             return self._weights(node, op)
-        if step in self.fixed and zero in self.fixed:
-            arrays = self._step(node)
-            return self._activation(op, inputs[0], *arrays, node.name)
+        if all(t in self.fixed for t in ends):
+            return self._activation(op, inputs[0], *self._step(node), node.name)
+        if isinstance(op, FakeFloat8):
+            raise NoOnnxForm("its step is computed from inputs: only one of integers is written")
         return self._dynamic(op, *inputs)
 
     def _step(self, node: Node) -> tuple[Array, Array]:
         """The values of step and zero."""
-        _, step, zero = node.inputs
+        _, step, *zero = node.inputs
         try:
-            s, z = self.fixed[step], self.fixed[zero]
+            s = self.fixed[step]
+            z = self.fixed[zero[0]] if zero else np.zeros(s.shape, s.dtype)
         except ValueError as error:  # of a Demand
             raise NoOnnxForm(str(error)) from error
         if not (np.isfinite(s).all() and (s > 0).all() and np.isfinite(z).all()):
@@ -92,14 +96,18 @@ class Quantiser:
 
     # --- weights --------------------------------------------------------------------------------
 
-    def _weights(self, node: Node, op: FakeQuantise) -> OnnxValue:
+    def _weights(self, node: Node, op: AnyGrid) -> OnnxValue:
         (y,) = node.outputs
         x = self.fixed[node.inputs[0]]
         step, zero = self._step(node)
         if not np.isfinite(x).all():
             raise NoOnnxForm("its weights are to be finite")
-        kind, shift = number_type(op.low, op.high, weights=True)
-        numbers = np.clip(np.rint(x / step) + zero, op.low, op.high).astype("int64") - shift
+        if isinstance(op, FakeFloat8):
+            kind, shift = OF_FLOAT8[op.format], 0
+            numbers = op.kernel(np, x / step, np.ones((), step.dtype))
+        else:
+            kind, shift = number_type(op.low, op.high, weights=True)
+            numbers = np.clip(np.rint(x / step) + zero, op.low, op.high).astype("int64") - shift
         rank = (1,) * x.ndim
         step = step.reshape(rank[step.ndim :] + step.shape)
         zero = zero.reshape(rank[zero.ndim :] + zero.shape).astype("int64") - shift
@@ -110,9 +118,13 @@ class Quantiser:
     # --- activations ----------------------------------------------------------------------------
 
     def _activation(
-        self, op: FakeQuantise, x: OnnxValue, step: Array, zero: Array, name: str
+        self, op: AnyGrid, x: OnnxValue, step: Array, zero: Array, name: str
     ) -> OnnxValue:
-        kind, shift = number_type(op.low, op.high)
+        if isinstance(op, FakeFloat8):
+            kind, shift, whole = OF_FLOAT8[op.format], 0, True
+        else:
+            kind, shift = number_type(op.low, op.high)
+            whole = op.high - op.low == kind.high - kind.low
         axes = {one_axis(a, x.rank) for a in (step, zero)} - {None}
         if len(axes) > 1:
             raise NoOnnxForm("its step and its zero differ along different axes")
@@ -127,7 +139,7 @@ class Quantiser:
         s = own(np.array(rows[0]), f"{name}_scale")
         z = own((rows[1] - shift).astype(kind.dtype), f"{name}_zero_point")
         y = self._there_and_back(x, s, z, kind, attributes)
-        if op.high - op.low == kind.high - kind.low:
+        if isinstance(op, FakeFloat8) or whole:
             return y
         if axes:
             low, high = ((end - zero) * step for end in (op.low, op.high))
@@ -155,20 +167,21 @@ class Quantiser:
     def _there_and_back(
         self, x: OnnxValue, s: Any, z: Any, kind: NumberType, attributes: dict[str, Any]
     ) -> OnnxValue:
-        shape = x.shape
-        assert shape is not None
-        numbers, back = [(tensor_type(shape, t),) for t in (kind.dtype, x.dtype)]
-        (q,) = self.to.QuantizeLinear(x, s, z, types=numbers, **attributes)
-        y: OnnxValue
-        (y,) = self.to.DequantizeLinear(q, s, z, types=back, **attributes)
-        return y
+        grid = tuple([self.to.value(a).name for a in (s, z)])
+        values = [x]
+        for operator, dtype in (("QuantizeLinear", kind.dtype), ("DequantizeLinear", x.dtype)):
+            made = OnnxValue(self.block.names.fresh(operator.lower()), dtype, x.shape)
+            given = (values[-1].name, *grid)
+            self.block.calls.append(OnnxCall(operator, given, (made.name,), attributes))
+            values.append(made)
+        return values[-1]
 
 
 def grids_in(nodes: Iterable[Node]) -> Iterator[Node]:
     """The nodes that put numbers on a grid, among these and in the bodies of their ops."""
     pending = list(nodes)
     for node in pending:
-        if isinstance(node.op, FakeQuantise):
+        if isinstance(node.op, AnyGrid):
             yield node
         for body in node.op.bodies:
             pending += body.nodes
