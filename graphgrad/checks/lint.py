@@ -28,6 +28,7 @@ from ..regions.rules import (
     registered_gradients,
 )
 from .bodies import all_graphs
+from .grids import unfused_grids
 from .partial import unsafe_wheres
 from .report import Finding
 
@@ -47,6 +48,7 @@ def lint(graph: Graph | Any) -> list[Finding]:
     "repeated draw"     a random op in the body of a loop that draws the same in every run
     "late name"         a rule's name that nothing is registered under
     "undeclared"        a floating tensor that crosses the boundary of a region undeclared
+    "unfused grid"      a grid, or a layer beside one, that a deployed net computes with floats
 
     Bodies of control flow are searched too. Regions that are still open are passed over. No node is
     built; boundaries are settled, as by any inspection.
@@ -517,4 +519,5 @@ SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
     wheres,
     repeated_draws,
     zero_gradients,
+    unfused_grids,
 )
