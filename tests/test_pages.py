@@ -18,6 +18,7 @@ PYTHON, SHELL = ("python", "pycon"), ("bash", "console")
 NEEDS = {"bfloat16.md": ["ml_dtypes"], "jax.md": ["jax", "flatbuffers"], "scale.md": ["jax"]}
 NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"], "howto/open.md": ["jax"]}
 NEEDS |= {"onnx_gradients.md": ["onnx", "onnxruntime"]}
+NEEDS |= {"quantised.md": ["onnx", "onnxruntime", "sklearn"]}
 """The packages without which a page cannot run."""
 
 ELSEWHERE = {"tf1.md": "tests/tf1/test_document.py"}
