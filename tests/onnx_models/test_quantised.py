@@ -285,6 +285,16 @@ def test_floats_of_eight_bits(format, path, rng):
     np.testing.assert_array_equal(gg.onnx.load(path)(at)[0], theirs[0])
 
 
+def test_activations_with_several_steps_are_floats(path, rng):
+    x = gg.placeholder(("N", 6, 6, 2), "float32", name="x")
+    h = gg.nn.conv(on_grid(x, -4.0), by_channel(variable(rng, 3, 3, 2, 4))) + variable(rng, 4)
+    f = gg.compile(x, gg.rules.lsq_plus(h, np.float32([0.1, 0.2, 0.3, 0.4]), axis=-1))
+    exported(f, path)
+    at = rng.normal(size=(5, 6, 6, 2)).astype("float32")
+    np.testing.assert_allclose(run(path, at)[0], f(at), atol=0.41)
+    assert layers(path) == {"Conv": 1}
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -321,9 +331,6 @@ REFUSED = {
     of_a_great_bias: "is no integer of 32 bits in steps of",
     lambda x, w: gg.compile(x, x @ w): "nothing here is: put weights and activations on one",
     lambda x, w: gg.compile(x, gg.rules.lsq(x, np.float32(0.1), bits=17)): "has up to 16",
-    lambda x, w: gg.compile(x, gg.rules.lsq(x, np.full((3, 3), 0.1, "float32"))): (
-        "differs along several axes"
-    ),
     lambda x, w: gg.compile(x, x @ gg.rules.lsq(w, np.full((3, 3), 0.1, "float32"))): (
         "differs along several axes"
     ),

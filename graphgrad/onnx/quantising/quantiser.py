@@ -17,7 +17,7 @@ from ..writing.operators import Operators
 from ..writing.values import OnnxBlock, OnnxCall, OnnxValue
 from .fitting import fit_biases, grids_again, move_codes, write_codes
 from .fixed import FixedValues, KnownNames
-from .grids import OF_FLOAT8, Codes, NumberType, number_type, one_axis
+from .grids import OF_FLOAT8, Codes, NumberType, number_type
 from .turning import turn_late
 
 __all__ = ["Quantiser", "grids_in"]
@@ -47,7 +47,7 @@ class Quantiser:
             if inside is not None:
                 raise NoOnnxForm(f"a grid is in a loop or a choice, built at {inside.where}")
             return self.forms.place(self.block, op, inputs, story)
-        made = self._grid(node, op, inputs)
+        made = self._grid(node, op, inputs) or self._floats(op, inputs)
         self.block.calls[first:] = [
             replace(call, metadata=story.metadata) for call in self.block.calls[first:]
         ]
@@ -67,7 +67,14 @@ class Quantiser:
         fit_biases(block, codes, known, ranks)
         write_codes(block, codes)
 
-    def _grid(self, node: Node, op: AnyGrid, inputs: Sequence[OnnxValue]) -> OnnxValue:
+    def _floats(self, op: AnyGrid, inputs: Sequence[OnnxValue]) -> OnnxValue:
+        """A grid of activations with several steps: where one of those is behind a convolution,
+        onnxruntime makes an operator of integers that it then cannot run."""
+        made: OnnxValue = self.to.apply(op, *inputs)
+        return made
+
+    def _grid(self, node: Node, op: AnyGrid, inputs: Sequence[OnnxValue]) -> OnnxValue | None:
+        """It as integers; None for one that is written in floats."""
         x, *ends = node.inputs
         if x.dtype != np.dtype("float32"):
             hint = 'export with dtype="float32"' if x.dtype.itemsize > 4 else "cast it"
@@ -77,7 +84,9 @@ class Quantiser:
         if all(t in self.fixed for t in node.inputs):
             return self._weights(node, op)
         if all(t in self.fixed for t in ends):
-            return self._activation(op, inputs[0], *self._step(node), node.name)
+            step, zero = self._step(node)
+            several = max(step.size, zero.size) > 1
+            return None if several else self._activation(op, inputs[0], step, zero, node.name)
         if isinstance(op, FakeFloat8):
             raise NoOnnxForm("its step is computed from inputs: only one of integers is written")
         return self._dynamic(op, *inputs)
@@ -125,29 +134,15 @@ class Quantiser:
         else:
             kind, shift = number_type(op.low, op.high)
             whole = op.high - op.low == kind.high - kind.low
-        axes = {one_axis(a, x.rank) for a in (step, zero)} - {None}
-        if len(axes) > 1:
-            raise NoOnnxForm("its step and its zero differ along different axes")
-        attributes: dict[str, Any] = {}
-        count = max(step.size, zero.size)
-        rows = [np.broadcast_to(a.reshape(-1), (count,)) for a in (step, zero)]
-        if not axes:
-            rows = [a.reshape(()) for a in rows]
-        for axis in axes:
-            attributes = {"axis": axis}
+        step, zero = step.reshape(()), zero.reshape(())
         own = self.block.own_constant
-        s = own(np.array(rows[0]), f"{name}_scale")
-        z = own((rows[1] - shift).astype(kind.dtype), f"{name}_zero_point")
-        y = self._there_and_back(x, s, z, kind, attributes)
+        s = own(np.array(step), f"{name}_scale")
+        z = own((zero - shift).astype(kind.dtype), f"{name}_zero_point")
+        y = self._there_and_back(x, s, z, kind)
         if isinstance(op, FakeFloat8) or whole:
             return y
-        if axes:
-            low, high = ((end - zero) * step for end in (op.low, op.high))
-            y = self.to.Min(self.to.Max(y, low, shape=x.shape), high, shape=x.shape)
-        else:
-            low, high = (np.float32(end - rows[1]) * rows[0] for end in (op.low, op.high))
-            y = self.to.Clip(y, low, high, shape=x.shape)
-        return self._there_and_back(y, s, z, kind, attributes)
+        low, high = (np.asarray((end - zero) * step, "float32") for end in (op.low, op.high))
+        return self._there_and_back(self.to.Clip(y, low, high, shape=x.shape), s, z, kind)
 
     def _dynamic(
         self, op: FakeQuantise, x: OnnxValue, step: OnnxValue, zero: OnnxValue
@@ -162,17 +157,15 @@ class Quantiser:
                 "its step is computed from inputs, which is written only for 8 or 16 bits"
             )
         zero = to.Sub(zero, float(shift)) if shift else zero
-        return self._there_and_back(x, step, to.cast(zero, kind.dtype), kind, {})
+        return self._there_and_back(x, step, to.cast(zero, kind.dtype), kind)
 
-    def _there_and_back(
-        self, x: OnnxValue, s: Any, z: Any, kind: NumberType, attributes: dict[str, Any]
-    ) -> OnnxValue:
+    def _there_and_back(self, x: OnnxValue, s: Any, z: Any, kind: NumberType) -> OnnxValue:
         grid = tuple([self.to.value(a).name for a in (s, z)])
         values = [x]
         for operator, dtype in (("QuantizeLinear", kind.dtype), ("DequantizeLinear", x.dtype)):
             made = OnnxValue(self.block.names.fresh(operator.lower()), dtype, x.shape)
             given = (values[-1].name, *grid)
-            self.block.calls.append(OnnxCall(operator, given, (made.name,), attributes))
+            self.block.calls.append(OnnxCall(operator, given, (made.name,)))
             values.append(made)
         return values[-1]
 

@@ -24,7 +24,6 @@ UNARY = frozenset((
 ))
 BINARY = frozenset(("Add", "Div", "Max", "Min", "Mul", "Sub"))
 # fmt: on
-AXIS = ("QuantizeLinear", "DequantizeLinear")
 
 Turned = tuple[str, tuple[int, ...]]
 """A value that is a transpose: of which, and by which order of axes."""
@@ -93,13 +92,10 @@ class _LateTurns:
         inputs = [self._before(n, perm, i < count) for i, n in enumerate(call.inputs)]
         if not all(name is not None for name in inputs):
             return False
-        attributes = dict(call.attributes)
-        if call.operator in AXIS and "axis" in attributes:
-            attributes["axis"] = perm[attributes["axis"]]
         (name,) = call.outputs
         source = self.block.names.fresh(f"{name}_before")
         given = tuple([n or "" for n in inputs])
-        self.calls.append(replace(call, inputs=given, outputs=(source,), attributes=attributes))
+        self.calls.append(replace(call, inputs=given, outputs=(source,)))
         self.turned[name] = source, perm
         return True
 
