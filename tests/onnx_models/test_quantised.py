@@ -295,6 +295,17 @@ def test_activations_with_several_steps_are_floats(path, rng):
     assert layers(path) == {"Conv": 1}
 
 
+def test_a_grid_right_behind_another_stays_one_of_its_own(path, rng):
+    x = gg.placeholder(("N", 8), "float32", name="x")
+    h = gg.rules.lsq(gg.nn.relu(x), np.float32(4 / 127.5), signed=True)
+    h = gg.rules.lsq(gg.nn.relu(h), np.float32(0.05), signed=False)
+    h = h @ by_channel(variable(rng, 8, 5)) + variable(rng, 5)
+    f = gg.compile(x, gg.rules.lsq(h, np.float32(0.05)))
+    exported(f, path)
+    at = rng.normal(size=(50, 8)).astype("float32")
+    assert np.abs(run(path, at)[0] - f(at)).max() < 0.051
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

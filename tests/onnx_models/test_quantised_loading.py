@@ -114,6 +114,33 @@ def test_lsq_has_no_zero(path):
         gg.onnx.load(path, regions={"QuantizeLinear": "lsq"})
 
 
+def test_integers_that_others_read_too_have_no_region():
+    make = onnx.helper.make_node
+    inner = onnx.helper.make_graph(
+        [make("Cast", ["q"], ["r"], to=1)], "body", [], [onnx.ValueInfoProto(name="r")]
+    )
+    nodes = [
+        make("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        make("DequantizeLinear", ["q", "s", "z"], ["h"]),
+        make("If", ["yes"], ["y"], then_branch=inner, else_branch=inner),
+        make("Add", ["h", "y"], ["out"]),
+    ]
+    values = [("s", np.float32(0.5)), ("z", np.uint8(3))]
+    given = [onnx.helper.make_tensor_value_info(*each) for each in [("x", 1, [4]), ("yes", 9, [])]]
+    graph = onnx.helper.make_graph(
+        nodes,
+        "g",
+        given,
+        [onnx.helper.make_tensor_value_info("out", 1, [4])],
+        [onnx.numpy_helper.from_array(np.array(v), n) for n, v in values],
+    )
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    model = gg.onnx.load(proto, regions={"QuantizeLinear": "lsq_plus"})
+    assert not model.graph.regions
+    found = model(np.float32([0.0, 1.0, -9.0, 0.6]), np.array(True))
+    np.testing.assert_array_equal(found, [3.0, 6.0, -1.5, 4.5])
+
+
 # --- elements that no tensor has ----------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ...ir.types import Array, DType
 from ...ops.base import as_tensor
 from ...ops.sources import Variable
 from ...rules.quantisation import fake_quantise, lsq, lsq_plus
-from .attributes import values_of
+from .attributes import subgraphs_of, values_of
 from .call import OperatorCall, Value
 from .forms.table import Form
 from .names import clean, rename
@@ -201,6 +201,7 @@ def _pairs(graph: Any) -> set[str]:
         for name in node.input:
             readers.setdefault(name, []).append(node)
     ends = {value.name for value in graph.output}
+    ends.update(_read_inside(graph.node))
     found = set()
     for node in graph.node:
         if node.op_type != QUANTIZE or node.output[0] in ends:
@@ -209,6 +210,14 @@ def _pairs(graph: Any) -> set[str]:
         if reading and all(_of_one_grid(node, each) for each in reading):
             found.add(node.output[0])
     return found
+
+
+def _read_inside(nodes: Any) -> Iterator[str]:
+    """The names that graphs inside of nodes read."""
+    for body in (body for node in nodes for body in subgraphs_of(node)):
+        yield from (value.name for value in body.output)
+        yield from (name for node in body.node for name in node.input)
+        yield from _read_inside(body.node)
 
 
 def _of_one_grid(quantize: Any, other: Any) -> bool:

@@ -68,8 +68,11 @@ class Quantiser:
         write_codes(block, codes)
 
     def _floats(self, op: AnyGrid, inputs: Sequence[OnnxValue]) -> OnnxValue:
-        """A grid of activations with several steps: where one of those is behind a convolution,
-        onnxruntime makes an operator of integers that it then cannot run."""
+        """A grid of activations that has several steps, or is right behind another grid.
+
+        Behind a convolution onnxruntime makes an operator of integers of the first that it cannot
+        run, and it makes one grid of two that follow each other, with other numbers.
+        """
         made: OnnxValue = self.to.apply(op, *inputs)
         return made
 
@@ -85,8 +88,9 @@ class Quantiser:
             return self._weights(node, op)
         if all(t in self.fixed for t in ends):
             step, zero = self._step(node)
-            several = max(step.size, zero.size) > 1
-            return None if several else self._activation(op, inputs[0], step, zero, node.name)
+            if max(step.size, zero.size) > 1 or _on_grid(x):
+                return None
+            return self._activation(op, inputs[0], step, zero, node.name)
         if isinstance(op, FakeFloat8):
             raise NoOnnxForm("its step is computed from inputs: only one of integers is written")
         return self._dynamic(op, *inputs)
@@ -178,6 +182,13 @@ def grids_in(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
         for body in node.op.bodies:
             pending += body.nodes
+
+
+def _on_grid(t: Tensor) -> bool:
+    """Whether nothing but a Relu is between a tensor and a grid before it."""
+    while t.node.type in ("Identity", "Relu"):
+        t = t.node.inputs[0]
+    return isinstance(t.node.op, AnyGrid)
 
 
 def _named(t: Tensor) -> str:
