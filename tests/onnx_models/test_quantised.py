@@ -285,6 +285,22 @@ def test_floats_of_eight_bits(format, path, rng):
     np.testing.assert_array_equal(gg.onnx.load(path)(at)[0], theirs[0])
 
 
+@pytest.mark.parametrize("shape", [(8, 4), (3, 3, 2, 4)])
+def test_channels_may_have_zeros_of_their_own(shape, path, rng):
+    x = gg.placeholder(("N", 6, 6, 2) if len(shape) == 4 else ("N", 8), "float32", name="x")
+    w, zero = variable(rng, *shape), np.float32([0.0, 30.0, -50.0, 2.0])
+    held = gg.rules.lsq_plus(w, np.full(4, 0.01, "float32"), zero, axis=-1)
+    h = on_grid(x, -4.0)
+    h = (gg.nn.conv(h, held) if len(shape) == 4 else h @ held) + variable(rng, 4)
+    f = gg.compile(x, on_grid(h, -4.0))
+    exported(f, path)
+    assert layers(path) == {"QLinearConv" if len(shape) == 4 else "QGemm": 1}
+    at = rng.normal(size=(20, *x.shape[1:])).astype("float32")
+    off = np.abs(run(path, at)[0] - f(at)) / np.float32(8 / 255)
+    assert off.max() < 1.001
+    assert (off > 0.5).mean() < 0.02
+
+
 def test_activations_with_several_steps_are_floats(path, rng):
     x = gg.placeholder(("N", 6, 6, 2), "float32", name="x")
     h = gg.nn.conv(on_grid(x, -4.0), by_channel(variable(rng, 3, 3, 2, 4))) + variable(rng, 4)
