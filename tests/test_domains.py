@@ -48,7 +48,7 @@ def elsewhere(module, name, parameter):
     return {
         gg.nn: parameter in LENGTHS | PLACES,
         gg.random: name in WHOLE or parameter == "seed",
-        gg.rules: parameter in OPERANDS and name != "stop",
+        gg.rules: parameter in OPERANDS | {"axis"} and name != "stop",
     }.get(module, parameter == "shape")
 
 
