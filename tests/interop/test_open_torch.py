@@ -1133,6 +1133,15 @@ def test_S44_backward_has_the_numbers_that_forward_drew(tmp_path):
         assert {0.0, 1.0} == set(np.unique(y)) == set(np.unique(each)) == set(np.unique(inside) / 3)
 
 
+def test_S09_what_a_rule_keeps_is_no_output_of_a_region_around():
+    with gg.Graph():
+        x = gg.placeholder((3, 4))
+        with gg.override_gradient(lambda site, dy: site.default(dy)):
+            y = open_torch(Keeping.apply, x)
+        dx = gg.compile(x, gg.gradients(gg.sum(gg.sin(y)), x))(A)
+    compare([[dx]], in_torch(Keeping.apply, [A], 1)[1:])
+
+
 def test_a_gradient_inside_of_a_program_is_that_of_the_rule():
     def fn(x):
         return recomputed(x.detach().requires_grad_())
