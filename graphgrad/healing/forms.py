@@ -33,6 +33,7 @@ from ..ops.reduce.reductions import sum as total_of
 from ..ops.shape.reshaping import squeeze
 from ..ops.sources import stop_gradient
 from ..ops.special.error import erf, erfc, erfcx
+from ..ops.shape.reshaping import sum_to
 from ..regions.rules import own_rule
 from ..regions.scopes import override_gradient
 
@@ -207,6 +208,12 @@ def tanh_deficit(x: Tensor) -> Tensor:
     return near_zero(x, 0.3, _even(signs), lambda x: (x - tanh(x)) / x / x / x)
 
 
+def spherical_excess(x: Tensor) -> Tensor:
+    """(sin(x) - x cos(x)) / x**3; 1/3 at 0."""
+    near = [2 * (j + 1) * c for j, c in enumerate(_factorials(3, 2, -1))]
+    return near_zero(x, 1.0, _even(near), lambda x: (sinc(x) - cos(x)) / x / x)
+
+
 def expm1_excess(x: Tensor) -> Tensor:
     """(exp(x) - 1 - x) / x**2; 1/2 at 0."""
     near = lambda x: series(x, _factorials(2, 1, 1, 22))
@@ -227,17 +234,71 @@ def times_power(form: Form, order: int, x: Tensor) -> Tensor:
 # --- exponentials and logarithms -------------------------------------------------------------------
 
 
+def _sech_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    return -dy * (sech(x) * tanh(x))
+
+
+def _csch_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    return -dy * (csch(x) / tanh(x))
+
+
+def _exp_less_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, u = site.inputs
+    return sum_to(-dy * exp_less_exp(x, u + x), like=x), sum_to(dy * exp_less_exp(x, u), like=u)
+
+
+SECH = own_rule("gg.healing.sech", _sech_slope, contract="exact")
+CSCH = own_rule("gg.healing.csch", _csch_slope, contract="exact")
+EXP_LESS_EXP = own_rule("gg.healing.exp_less_exp", _exp_less_exp_slopes, contract="exact")
+
+
 def sech(x: Tensor) -> Tensor:
-    """1 / cosh(x) without an overflow."""
-    size = absolute(x)
-    return 2.0 * exp(-size) * sigmoid(2.0 * size)
+    """1 / cosh(x) without an overflow; its slope is -sech(x) tanh(x)."""
+    with override_gradient(SECH):
+        size = absolute(x)
+        return 2.0 * exp(-size) / (1.0 + exp(-2.0 * size))
 
 
 def csch(x: Tensor) -> Tensor:
-    """1 / sinh(x) without an overflow."""
+    """1 / sinh(x) without an overflow; its slope is -csch(x) coth(x)."""
+    with override_gradient(CSCH):
+        size = absolute(x)
+        return sign(x) * 2.0 * exp(-size) / -expm1(-2.0 * size)
+
+
+def exp_less_exp(x: Tensor, u: Tensor) -> Tensor:
+    """exp(u - exp(x)), of which the slope is 0 where exp(x) overflows."""
+    with override_gradient(EXP_LESS_EXP, inputs=[x, u]):
+        return exp(u - exp(x))
+
+
+def bernoulli(x: Tensor) -> Tensor:
+    """x / (exp(x) - 1); 1 at 0."""
+    small = x < 1.0
+    far = where(small, 1.0, x)
+    return where(small, 1.0 / expm1c(where(small, x, 0.0)), far * exp(-far) / -expm1(-far))
+
+
+def x_over_sinh(x: Tensor) -> Tensor:
+    """x / sinh(x); 1 at 0."""
+    return near_zero(x, 1.0, lambda x: 1.0 / sinhc(x), lambda x: x * csch(x))
+
+
+def log1p_square(x: Tensor) -> Tensor:
+    """log(1 + x**2) without an overflow."""
     small = absolute(x) < 1.0
-    size = where(small, 1.0, absolute(x))
-    return where(small, 1.0 / sinh(where(small, x, 1.0)), sign(x) * 2.0 * exp(-size) / -expm1(-2.0 * size))
+    near, size = where(small, x, 0.0), absolute(where(small, 1.0, x))
+    inverse = 1.0 / size
+    return where(small, log1p(near * near), 2.0 * log(size) + log1p(inverse * inverse))
+
+
+def log1mexp_exp(x: Tensor) -> Tensor:
+    """log(1 - exp(-exp(x))), which is x - exp(x) / 2 + ... where exp(x) underflows."""
+    small = x < 0.0
+    near = where(small, x, 0.0)
+    return where(small, near + log(expm1c(-exp(near))), log1mexp(exp(where(small, 0.0, x))))
 
 
 def log_cosh(x: Tensor) -> Tensor:
@@ -262,11 +323,18 @@ def log_expm1(x: Tensor) -> Tensor:
     return where(small, log(expm1(where(small, x, 1.0))), far + log1mexp(far))
 
 
+def log_half_erfc(x: Tensor) -> Tensor:
+    """log(erfc(x) / 2) where that underflows or rounds to 0, too."""
+    left, right = x < 0.0, x > 1.0
+    low, high = where(left, -x, 1.0), where(right, x, 1.0)
+    mid = where(logical_or(left, right), 0.5, x)
+    tails = where(left, log1p(-0.5 * erfc(low)), log(erfcx(high)) - high * high - LOG2)
+    return where(logical_or(left, right), tails, log(0.5 * erfc(mid)))
+
+
 def log_erfc(x: Tensor) -> Tensor:
     """log(erfc(x)) where erfc underflows, too."""
-    small = x < 1.0
-    far = where(small, 1.0, x)
-    return where(small, log(erfc(where(small, x, 0.0))), log(erfcx(far)) - far * far)
+    return log_half_erfc(x) + LOG2
 
 
 def tail_ratio(x: Tensor) -> Tensor:
@@ -443,7 +511,9 @@ def root_square_less(x: Tensor, c: float = 1.0) -> Tensor:
 
 def root_less_square(x: Tensor) -> Tensor:
     """sqrt(1 - x**2) by its factors."""
-    return sqrt(1.0 - x) * sqrt(1.0 + x)
+    small = absolute(x) < 0.5
+    near, far = where(small, x, 0.0), where(small, 0.0, x)
+    return where(small, sqrt(1.0 - near * near), sqrt(1.0 - far) * sqrt(1.0 + far))
 
 
 def angle(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:

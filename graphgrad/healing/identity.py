@@ -141,6 +141,7 @@ class Rewriter:
     """Rewrites terms by identities until none applies.
 
     by_head  what a term calls, or its kind -> the identities for it, in the order of the table
+    by       the name of the row that a rule of several rows applied
     """
 
     def __init__(self) -> None:
@@ -148,6 +149,7 @@ class Rewriter:
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
         self.by_head: dict[Any, list[tuple[Identity, Rule]]] = {}
+        self.by: str | None = None
 
     def put(self, identity: Identity, rule: Rule, heads: tuple[Any, ...]) -> None:
         """Take an identity in."""
@@ -174,13 +176,19 @@ class Rewriter:
             return None
         head = term.key if term.kind == CALL else term.kind
         rules = self.by_head.get(head, []) + self.by_head.get(type(head), [])
+        tried: set[Rule] = set()
         for identity, rule in rules:
+            if rule in tried:
+                continue
+            tried.add(rule)
+            self.by = None
             try:
                 made = rule(self, term)
             except CancelsError:
                 continue
             if made is not None and made is not term:
-                fired.append(identity)
+                named = [i for i, r in rules if r is rule and i.name == self.by]
+                fired.append(named[0] if named else identity)
                 return made
         return None
 

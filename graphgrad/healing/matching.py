@@ -183,7 +183,7 @@ class Matcher:
             return
         for base, f in have.items():
             power, odd = divmod(f, e)
-            if not odd:
+            if not odd and (power > 0 or len(known) > 1):
                 others = {s: n for s, n in have.items() if s is not base}
                 for scale, bound in self._scaled(head, base, b):
                     yield from self._factors(rest, others, power, c * scale**f, bound)

@@ -17,6 +17,7 @@ from ..ops.elementwise.powers import Power, Reciprocal, Square
 from ..ops.reduce.reductions import ReduceMean, ReduceSum
 from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims
 from ..ops.sources import Identity
+from ..ops.shape.slicing import Slice
 from ..optimise.facts import uniform_value
 from .terms import CALL, CancelsError, Term, Terms
 
@@ -121,6 +122,10 @@ class Reader:
             term = self.terms.call(op, *args)
             return term if all(is_real(t) for t in node.inputs) else self.terms.atom(y)
         args = [self.term(t) for t in node.inputs]
+        if op.memory.reshapes or type(op) is Slice:
+            inner = args[0]
+            if inner.kind == CALL and inner.key is EXP and inner.parts[0].shape == inner.shape:
+                return self.terms.call(EXP, self.terms.call(op, inner.parts[0], shape=y.shape))
         return self.terms.call(op, *args, shape=y.shape)
 
 

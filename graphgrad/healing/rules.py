@@ -52,6 +52,12 @@ def exponentials(terms: Terms, term: Term) -> list[tuple[Term, Term]] | None:
 
 def split_exp(terms: Terms, term: Term) -> tuple[Term | None, Term]:
     """The exponent of the one exponential among the factors of a term, and the others."""
+    if term.kind == SUM and len(term.parts) > 1 and not term.key:
+        pairs = [(*split_exp(terms, t), c) for t, c in term.parts]
+        exponent = pairs[0][0]
+        if exponent is None or any(e is not exponent for e, _, _ in pairs):
+            return None, term
+        return exponent, terms.add([(w, c) for _, w, c in pairs], loose=True)
     factors = terms.factors(term)
     for i, (base, e) in enumerate(factors):
         if called(base, EXP) and e == 1:
@@ -121,10 +127,11 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
     if type(key) is Softmax:
         return terms.call(LogSoftmax(key.axis), *base.parts, shape=base.shape)
     if key is ERFC:
-        return terms.call(Form.of(forms.log_erfc), *base.parts)
+        half = terms.call(Form.of(forms.log_half_erfc), *base.parts)
+        return terms.add([(half, 1.0)], math.log(2.0), loose=True)
     if type(key) is Cosh:
         return terms.call(Form.of(forms.log_cosh), *base.parts)
-    if type(key) is ReduceSum:
+    if type(key) in (ReduceSum, ReduceMean):
         return _log_of_reduced(terms, base)
     if type(key) in MOVES or (type(key) is Part and type(key.op) in MOVES):
         inner = log_of(rw, base.parts[0], False)
@@ -137,8 +144,13 @@ def _in_shape(terms: Terms, term: Term, like: Term) -> Term:
 
 
 def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
-    """log(sum(exp(x))) or log(sum(w exp(x))) along axes."""
+    """log(sum(exp(x))) or log(sum(w exp(x))) along axes, or of the mean."""
     op: Any = base.key
+    if type(op) is ReduceMean:
+        n = _count(base)
+        total = terms.call(ReduceSum(op.axes, op.keepdims), *base.parts, shape=base.shape)
+        log = _log_of_reduced(terms, total) if n else None
+        return None if log is None or n is None else terms.add([(log, 1.0)], -math.log(n), loose=True)
     exponent, weight = split_exp(terms, base.parts[0])
     if exponent is None:
         return None
@@ -148,6 +160,72 @@ def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
         return terms.call(ReduceLogSumExp(op.axes, op.keepdims), x, shape=base.shape)
     x = _in_shape(terms, exponent, whole)
     return terms.call(Form.of(forms.weighted_log, op.axes, op.keepdims), x, weight, shape=base.shape)
+
+
+def _count(base: Term) -> int | None:
+    """How many elements a reduction takes together; None where that is not known."""
+    lengths = [base.parts[0].shape[a] for a in base.key.axes]
+    return math.prod(n for n in lengths if isinstance(n, int)) if all(isinstance(n, int) for n in lengths) else None
+
+
+def log_of_power(rw: Rewriter, term: Term) -> Term | None:
+    """log(x**n) -> n log(x), of |x| for an even n; log(x**2 + y**2) -> 2 log(hypot(x, y))"""
+    terms = rw.terms
+    x = term.parts[0]
+    if x.kind == PRODUCT and len(x.parts) == 1:
+        ((base, n),) = x.parts
+        inside = base if n % 2 else terms.call(ABS, base)
+        return terms.scaled(terms.call(LOG, inside), float(n))
+    parts, const = terms.addends(x)
+    if const == 1 and len(parts) == 1 and parts[0][1] > 0:
+        half = _length(terms, parts[0][0])
+        if half is not None:
+            half = terms.scaled(half, math.sqrt(parts[0][1]))
+            return terms.call(Form.of(forms.log1p_square), half)
+    if const < 0 or x.is_number or (len(parts) == 1 and x.kind != CALL):
+        return None
+    length = root_of_squares(rw, terms.call(SQRT, x), False)
+    return None if length is None else terms.scaled(terms.call(LOG, length), 2.0)
+
+
+def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:
+    """log(a / b) -> log1p((a - b) / b), where a - b is shorter"""
+    terms = rw.terms
+    if term.parts[0].kind != PRODUCT or len(term.parts[0].parts) != 2:
+        return None
+    for (a, p), (b, q) in (term.parts[0].parts, term.parts[0].parts[::-1]):
+        gap = simpler(terms, a, b) if (p, q) == (1, -1) else None
+        if gap is not None:
+            return terms.call(Form.of(forms.log1p), terms.multiply([(gap, 1), (b, -1)], loose=True))
+    return None
+
+
+def power_times_log(rw: Rewriter, term: Term) -> Term | None:
+    """x**n log(x) -> x**(n-1) (x log(x))"""
+    terms = rw.terms
+    for log, e in term.parts:
+        if e != 1 or not called(log, LOG):
+            continue
+        x = log.parts[0]
+        n = dict(term.parts).get(x, 0)
+        if n > 1:
+            rest = [(b, k) for b, k in term.parts if b is not log and b is not x]
+            once = terms.call(Form.of(forms.x_log_x), x)
+            return terms.multiply([(once, 1), (x, n - 1), *rest], loose=True)
+    return None
+
+
+def exp_of_exp(rw: Rewriter, term: Term) -> Term | None:
+    """exp(u - exp(x)), whose derivative is exp(u + x - exp(x))"""
+    terms = rw.terms
+    parts, const = terms.addends(term.parts[0])
+    inner = [(t, c) for t, c in parts if called(t, EXP) and c < 0]
+    if len(inner) != 1:
+        return None
+    ((e, c),) = inner
+    x = terms.add([(e.parts[0], 1.0)], math.log(-c), loose=True)
+    u = terms.add([(t, k) for t, k in parts if t is not e], const, loose=True)
+    return terms.call(Form.of(forms.exp_less_exp), x, u)
 
 
 def log_of_product(rw: Rewriter, term: Term) -> Term | None:
@@ -252,6 +330,7 @@ VANISHING: dict[Any, tuple[int, Form]] = {
             (forms.tan_excess, 3),
             (forms.arctan_deficit, 3),
             (forms.tanh_deficit, 3),
+            (forms.spherical_excess, 3),
             (forms.expm1_excess, 2),
             (forms.log1p_deficit, 2),
         )
@@ -260,44 +339,50 @@ VANISHING: dict[Any, tuple[int, Form]] = {
 """What is called -> how often it vanishes at 0, and what is left when it is divided by that power."""
 
 
+INVERSE = {
+    Form.of(forms.expm1c): Form.of(forms.bernoulli),
+    Form.of(forms.sinhc): Form.of(forms.x_over_sinh),
+}
+"""What 1 / f is called where f overflows."""
+
+
 def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
     """f(u)**m / u**k with f(u) = u**n g(u) -> u**(n m - k) g(u)**m"""
     terms = rw.terms
     for base, m in term.parts:
-        if base.kind != CALL or base.key not in VANISHING or m < 1:
+        if base.kind != CALL or base.key not in VANISHING:
             continue
         n, form = VANISHING[base.key]
-        u = base.parts[0]
-        power = _power_below(terms, term, base, u, n * m)
-        if power is None:
+        u, turn = base.parts[0], 1 if m > 0 else -1
+        found = _power_of(terms, term, base, u, -turn, n * abs(m))
+        if found is None:
             continue
-        k, scale, rest = power
-        left = [(u, n * m - k)] if n * m > k else []
-        return terms.multiply([(terms.call(form, u), m), *left, *rest], scale, loose=True)
+        k, scale, rest = found
+        left = [(u, turn * (n * abs(m) - k))] if n * abs(m) > k else []
+        made = (terms.call(INVERSE[form], u), -m) if m < 0 and form in INVERSE else (terms.call(form, u), m)
+        return terms.multiply([made, *left, *rest], scale, loose=True)
     return None
 
 
-def _power_below(
-    terms: Terms, term: Term, base: Term, u: Term, most: int
+def _power_of(
+    terms: Terms, term: Term, base: Term, u: Term, turn: int, most: int
 ) -> tuple[int, float, list[tuple[Term, int]]] | None:
-    """k with u**k a divisor of the others, up to a number, and what else is there."""
+    """k with u**(turn k) among the others, up to a number, and what else is there."""
     have = {b: e for b, e in term.parts if b is not base}
     inner, c = terms.monomial(u)
-    needed = terms.factors(inner) if inner.kind != SUM else None
-    if needed is None:
+    if inner.kind == SUM:
         for b, e in have.items():
             ratio = _ratio(terms, b, u)
-            if ratio is not None and -most <= e < 0:
-                return -e, ratio**e, [(s, n) for s, n in have.items() if s is not b]
+            if ratio is not None and 0 < e * turn <= most:
+                return abs(e), ratio**e, [(s, n) for s, n in have.items() if s is not b]
         return None
-    ks = {-have.get(b, 0) / e for b, e in needed}
-    if len(ks) != 1:
-        return None
+    needed = terms.factors(inner)
+    ks = {turn * have.get(b, 0) / e for b, e in needed}
     k = ks.pop()
-    if not (0 < k <= most and k == int(k)):
+    if ks or not 0 < k <= most or k != int(k):
         return None
     rest = [(s, n) for s, n in have.items() if all(s is not b for b, _ in needed)]
-    return int(k), c ** int(k), rest
+    return int(k), c ** (-turn * int(k)), rest
 
 
 def _ratio(terms: Terms, a: Term, b: Term) -> float | None:
@@ -398,7 +483,17 @@ def difference_of_reciprocals(rw: Rewriter, term: Term) -> Term | None:
         return None
     a, b = terms.factors(s)[0][0], terms.factors(t)[0][0]
     gap = simpler(terms, b, a, p, -q)
+    if gap is None:
+        gap = difference_of_roots(rw, terms.add([(b, p), (a, q)]))
     return None if gap is None else terms.multiply([(gap, 1), (a, -1), (b, -1)], loose=True)
+
+
+def _argument_of_log(terms: Terms, term: Term) -> Term | None:
+    if called(term, LOG):
+        return term.parts[0]
+    if called(term, Form.of(forms.log1p)):
+        return terms.add([(term.parts[0], 1.0)], 1.0, loose=True)
+    return None
 
 
 def difference_of_logs(rw: Rewriter, term: Term) -> Term | None:
@@ -408,11 +503,9 @@ def difference_of_logs(rw: Rewriter, term: Term) -> Term | None:
     if parts is None or len(parts) != 2:
         return None
     (s, p), (t, q) = parts
-    if not (called(s, LOG) and called(t, LOG) and near(p, -q)):
-        return None
-    a, b = s.parts[0], t.parts[0]
-    gap = simpler(terms, a, b)
-    if gap is None:
+    a, b = _argument_of_log(terms, s), _argument_of_log(terms, t)
+    gap = None if a is None or b is None or not near(p, -q) else simpler(terms, a, b)
+    if gap is None or b is None:
         return None
     return terms.scaled(terms.call(Form.of(forms.log_ratio_difference), b, gap), p)
 
@@ -501,7 +594,7 @@ def _under_root(terms: Terms, root: Term) -> Term | None:
 # --- lengths -------------------------------------------------------------------------------------
 
 
-def root_of_squares(rw: Rewriter, term: Term) -> Term | None:
+def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None:
     """sqrt(a**2 + b**2 + ...), sqrt(sum(x**2)) -> a length that neither over- nor underflows"""
     terms = rw.terms
     parts, const = terms.addends(term.parts[0])
@@ -511,19 +604,23 @@ def root_of_squares(rw: Rewriter, term: Term) -> Term | None:
     for t, c in parts:
         one = _length(terms, t)
         if one is None or c <= 0:
-            return _scaled_root(terms, parts, const)
+            return _scaled_root(rw, parts, const) if mixed else None
         lengths.append(terms.scaled(one, math.sqrt(c)))
     if const < 0:
-        return None
+        return _scaled_root(rw, parts, const) if mixed else None
     if const:
         lengths.append(terms.number(math.sqrt(const)))
     if len(lengths) == 1:
         inner, c = terms.monomial(lengths[0])
         if called(inner, Form) and inner.key.fn is forms.norm:
+            rw.by = "norm"
             return lengths[0]
+        if inner.kind == PRODUCT and all(_length_of(b) for b, _ in inner.parts):
+            rw.by = "norm"
+            return lengths[0]
+        rw.by = "abs"
         return terms.scaled(terms.call(ABS, inner), abs(c))
-    if len(lengths) == 2 and lengths[-1].is_number and not lengths[0].parts:
-        return None
+    rw.by = "hypot"
     return terms.call(Form.of(forms.lengths), *lengths)
 
 
@@ -577,27 +674,44 @@ def _length(terms: Terms, t: Term) -> Term | None:
 
 
 def _half(terms: Terms, t: Term) -> Term | None:
-    """The root of a product of even powers, up to its sign."""
-    factors = terms.factors(t)
-    if t.is_number or any(e % 2 or e < 0 for _, e in factors):
+    """The root of a product of even powers and of sums of squares, up to its sign."""
+    if t.is_number:
         return None
-    return terms.multiply([(b, e // 2) for b, e in factors], loose=True)
-
-
-def _scaled_root(
-    terms: Terms, parts: tuple[tuple[Term, float], ...], const: float
-) -> Term | None:
-    """sqrt of products of two factors each, of which not all are squares with plus."""
-    pairs: list[Term] = []
-    if const or len(parts) < 2:
-        return None
-    for t, _ in parts:
-        flat = [b for b, e in terms.factors(t) for _ in range(e)] if all(e > 0 for _, e in terms.factors(t)) else []
-        if len(flat) != 2:
+    found: list[tuple[Term, int]] = []
+    for base, e in terms.factors(t):
+        if e < 0:
             return None
-        pairs += flat
-    form = Form.of(forms.scaled_root, tuple(c for _, c in parts))
-    return terms.call(form, *pairs)
+        if e % 2 == 0:
+            found.append((base, e // 2))
+            continue
+        one = _length(terms, base) if base is not t and called(base, ReduceSum) else None
+        if one is None:
+            return None
+        found.append((one, e))
+    return terms.multiply(found, loose=True)
+
+
+def _scaled_root(rw: Rewriter, parts: tuple[tuple[Term, float], ...], const: float) -> Term | None:
+    """sqrt of products of two factors each, of which not all are squares with plus."""
+    terms, one = rw.terms, rw.terms.number(1.0)
+    pairs: list[Term] = []
+    signs = [c for _, c in parts]
+    products = 0
+    for t, _ in parts:
+        if t.is_number or any(e < 0 for _, e in terms.factors(t)):
+            return None
+        flat = [b for b, e in terms.factors(t) for _ in range(e)]
+        products += len(flat) == 2
+        if len(flat) > 2:
+            return None
+        pairs += [*flat, one][:2]
+    if const:
+        pairs += [one, one]
+        signs.append(const)
+    if not products or len(signs) < 2:
+        return None
+    rw.by = "scaled_root"
+    return terms.call(Form.of(forms.scaled_root, tuple(signs)), *pairs)
 
 
 def arccos_of_cosine(rw: Rewriter, term: Term) -> Term | None:

@@ -61,6 +61,14 @@ M = ((3, 3),)
 IDENTITIES: tuple[Identity, ...] = (
     # --- roots
     Identity(
+        "root_square_less_one", PEEPHOLE, "sqrt(x**2 - 1) -> sqrt(|x| - 1) sqrt(|x| + 1)",
+        lambda x: sqrt(x * x - 1.0), forms.root_square_less, "rounds near 1, overflows from 1e154", GOLDBERG, ranges=((1, INF),),
+    ),
+    Identity(
+        "root_one_less_square", PEEPHOLE, "sqrt(1 - x**2) -> sqrt(1 - x) sqrt(1 + x)",
+        lambda x: sqrt(1.0 - x * x), forms.root_less_square, "rounds near 1", GOLDBERG, ranges=((-1, 1),),
+    ),
+    Identity(
         "abs", SCALING, "sqrt(x**2) -> |x|",
         lambda x: sqrt(x * x), absolute, "x**2 overflows or underflows", HIGHAM,
         rule=rules.root_of_squares, heads=(SQRT,),
@@ -69,6 +77,12 @@ IDENTITIES: tuple[Identity, ...] = (
         "hypot", SCALING, "sqrt(x**2 + y**2) -> hypot(x, y)",
         lambda x, y: sqrt(x * x + y * y), hypot, "x**2 overflows or underflows; the gradient is 0 / 0 at 0", HIGHAM,
         rule=rules.root_of_squares, heads=(SQRT,),
+    ),
+    Identity(
+        "scaled_root", SCALING, "sqrt(x y - z w) -> s sqrt((x / s) (y / s) - (z / s) (w / s))",
+        lambda x, y, z: sqrt(x * x + y * z), lambda x, y, z: forms.scaled_root((1.0, 1.0), x, x, y, z),
+        "products overflow or underflow", HIGHAM, rule=rules.root_of_squares, heads=(SQRT,),
+        ranges=((-INF, INF), (0, INF), (0, INF)),
     ),
     Identity(
         "norm", SCALING, "sqrt(sum(x**2)) -> s sqrt(sum((x / s)**2)) with s = max|x|",
@@ -80,14 +94,6 @@ IDENTITIES: tuple[Identity, ...] = (
         "unit_vector", SCALING, "x / sqrt(sum(x**2)) -> x / norm(x); 0 at 0",
         lambda x: x / sqrt(total(x * x)), lambda x: x / forms.whole_norm(forms.norm((0,), True, x)),
         "0 / 0 at 0", HIGHAM, rule=rules.over_own_length, heads=(PRODUCT,), shapes=V,
-    ),
-    Identity(
-        "root_square_less_one", PEEPHOLE, "sqrt(x**2 - 1) -> sqrt(|x| - 1) sqrt(|x| + 1)",
-        lambda x: sqrt(x * x - 1.0), forms.root_square_less, "rounds near 1, overflows from 1e154", GOLDBERG, ranges=((1, INF),),
-    ),
-    Identity(
-        "root_one_less_square", PEEPHOLE, "sqrt(1 - x**2) -> sqrt(1 - x) sqrt(1 + x)",
-        lambda x: sqrt(1.0 - x * x), forms.root_less_square, "rounds near 1", GOLDBERG, ranges=((-1, 1),),
     ),
     Identity(
         "root_that_cancels", REGIMES, "sqrt(b**2 + r) - b -> r / (sqrt(b**2 + r) + b) for b > 0",
@@ -104,6 +110,19 @@ IDENTITIES: tuple[Identity, ...] = (
         "difference_of_reciprocals", PEEPHOLE, "1 / x - 1 / (x + 1) -> 1 / x / (x + 1)",
         lambda x: 1.0 / x - 1.0 / (x + 1.0), lambda x: 1.0 / x / (x + 1.0), "cancels for large x", GOLDBERG,
         rule=rules.difference_of_reciprocals, heads=(SUM,),
+    ),
+    Identity(
+        "sinh", PEEPHOLE, "exp(x) - exp(-x) -> 2 sinh(x)",
+        lambda x: exp(x) - exp(-x), lambda x: 2.0 * sinh(x), "cancels near 0", DLMF_4,
+    ),
+    Identity(
+        "cosh", PEEPHOLE, "exp(x) + exp(-x) -> 2 cosh(x)",
+        lambda x: exp(x) + exp(-x), lambda x: 2.0 * cosh(x), "its quotients are infinity over infinity", DLMF_4,
+    ),
+    Identity(
+        "difference_of_exponentials", REGIMES, "exp(x) - exp(y) -> exp(y) expm1(x - y)",
+        lambda x, y: exp(x) - exp(y), forms.exp_difference, "cancels where x is near y", HIGHAM,
+        rule=rules.difference_of_exponentials, heads=(SUM,),
     ),
     # --- logarithms of differences of exponentials
     Identity(
@@ -145,14 +164,6 @@ IDENTITIES: tuple[Identity, ...] = (
     ),
     # --- hyperbolic functions by exponentials
     Identity(
-        "sinh", PEEPHOLE, "exp(x) - exp(-x) -> 2 sinh(x)",
-        lambda x: exp(x) - exp(-x), lambda x: 2.0 * sinh(x), "cancels near 0", DLMF_4,
-    ),
-    Identity(
-        "cosh", PEEPHOLE, "exp(x) + exp(-x) -> 2 cosh(x)",
-        lambda x: exp(x) + exp(-x), lambda x: 2.0 * cosh(x), "its quotients are infinity over infinity", DLMF_4,
-    ),
-    Identity(
         "tanh", PEEPHOLE, "sinh(x) / cosh(x) -> tanh(x)",
         lambda x: sinh(x) / cosh(x), tanh, "infinity over infinity from |x| = 710", DLMF_4,
     ),
@@ -161,20 +172,17 @@ IDENTITIES: tuple[Identity, ...] = (
         lambda x: expm1(x) / (exp(x) + 1.0), lambda x: tanh(0.5 * x), "infinity over infinity from x = 355", DLMF_4,
     ),
     Identity(
-        "sech", REGIMES, "1 / cosh(x) -> 2 exp(-|x|) sigmoid(2 |x|)",
-        lambda x: 1.0 / cosh(x), forms.sech, "its gradient is infinity over infinity", DLMF_4,
-    ),
-    Identity(
-        "csch", REGIMES, "1 / sinh(x) -> 2 sign(x) exp(-|x|) / (1 - exp(-2 |x|))",
-        lambda x: 1.0 / sinh(x), forms.csch, "its gradient is infinity over infinity", DLMF_4,
-    ),
-    Identity(
         "langevin", REGIMES, "coth(x) - 1 / x -> x / 3 - x**3 / 45 + ... near 0",
         lambda x: 1.0 / tanh(x) - 1.0 / x, forms.langevin, "infinity minus infinity at 0, cancels near it", SERIES,
     ),
     Identity(
         "tanh_of_sigmoid", PEEPHOLE, "2 sigmoid(2 x) - 1 -> tanh(x)",
         lambda x: 2.0 * sigmoid(x) - 1.0, lambda x: tanh(0.5 * x), "cancels near 0", DLMF_4,
+    ),
+    Identity(
+        "bose", REGIMES, "1 / (exp(x) - 1) - 1 / x -> (coth(x / 2) - 2 / x - 1) / 2",
+        lambda x: 1.0 / expm1(x) - 1.0 / x, lambda x: 0.5 * (forms.langevin(0.5 * x) - 1.0),
+        "infinity minus infinity at 0, cancels near it", SERIES,
     ),
     # --- the logistic function
     Identity(
@@ -200,6 +208,14 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity(
         "one_and_tanh", PEEPHOLE, "1 + tanh(x) -> 2 sigmoid(2 x)",
         lambda x: 1.0 + tanh(x), lambda x: 2.0 * sigmoid(2.0 * x), "cancels from x = -19", DLMF_4,
+    ),
+    Identity(
+        "softplus_of_negative", PEEPHOLE, "x + softplus(-x) -> softplus(x)",
+        lambda x: x + softplus(-x), softplus, "cancels for x < 0", MAECHLER,
+    ),
+    Identity(
+        "log1mexp_exp", REGIMES, "log(1 - exp(-exp(x))) -> x + log(expm1(-exp(x)) / -exp(x))",
+        lambda x: log1mexp(exp(x)), forms.log1mexp_exp, "exp(x) underflows", MAECHLER, ranges=((-1e4, 700),),
     ),
     Identity(
         "difference_of_sigmoids", REGIMES, "sigmoid(x) - sigmoid(y) -> sigmoid(x) sigmoid(-y) (1 - exp(y - x))",
@@ -265,6 +281,16 @@ IDENTITIES: tuple[Identity, ...] = (
         ranges=((-INF, INF), (0, INF)),
     ),
     Identity(
+        "log_of_mean", PEEPHOLE, "log(mean(exp(x))) -> logsumexp(x) - log(n)",
+        lambda x: log(mean(exp(x))), lambda x: logsumexp(x) - math.log(4.0), "exp(x) overflows or underflows", BLANCHARD,
+        rule=rules.log_of_product, heads=(LOG,), shapes=V,
+    ),
+    Identity(
+        "exp_of_exp", CLOSED, "exp(u - exp(x)) -> its slope is exp(u + x - exp(x))",
+        lambda x, u: exp(u - exp(x)), forms.exp_less_exp, "its gradient is 0 times infinity", "the Gumbel density",
+        rule=rules.exp_of_exp, heads=(EXP,), ranges=((-INF, 700), (-INF, INF)),
+    ),
+    Identity(
         "product_by_logs", SCALING, "exp(sum(log(x))) -> prod(x)",
         lambda x: exp(total(log(x))), lambda x: forms.product_of_logs((0,), False, x),
         "its gradient is 0 times infinity at 0", HIGHAM, rule=rules.product_by_logs, heads=(EXP,), shapes=V,
@@ -274,11 +300,6 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity(
         "expm1", PEEPHOLE, "exp(x) - 1 -> expm1(x)",
         lambda x: exp(x) - 1.0, expm1, "cancels near 0", HIGHAM,
-    ),
-    Identity(
-        "difference_of_exponentials", REGIMES, "exp(x) - exp(y) -> exp(y) expm1(x - y)",
-        lambda x, y: exp(x) - exp(y), forms.exp_difference, "cancels where x is near y", HIGHAM,
-        rule=rules.difference_of_exponentials, heads=(SUM,),
     ),
     Identity(
         "arcsinh", PEEPHOLE, "log(x + sqrt(x**2 + 1)) -> arcsinh(x)",
@@ -291,6 +312,26 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity(
         "arctanh", PEEPHOLE, "log((1 + x) / (1 - x)) / 2 -> arctanh(x)",
         lambda x: log((1.0 + x) / (1.0 - x)), lambda x: 2.0 * arctanh(x), "rounds near 0", KAHAN, ranges=((-1, 1),),
+    ),
+    Identity(
+        "log_of_length", SCALING, "log(x**2 + y**2) -> 2 log(hypot(x, y))",
+        lambda x, y: log(x * x + y * y), lambda x, y: 2.0 * log(hypot(x, y)), "x**2 overflows or underflows", HIGHAM,
+        rule=rules.log_of_power, heads=(LOG,),
+    ),
+    Identity(
+        "log_of_power", PEEPHOLE, "log(x**n) -> n log(x)",
+        lambda x: log(x**3), lambda x: 3.0 * log(x), "x**n overflows or underflows", GOLDBERG,
+        rule=rules.log_of_power, heads=(LOG,), ranges=((0, INF),),
+    ),
+    Identity(
+        "log1p_square", REGIMES, "log(1 + x**2) -> 2 log(|x|) + log1p(1 / x**2) for |x| > 1",
+        lambda x: log(1.0 + x * x), forms.log1p_square, "x**2 overflows or rounds", GOLDBERG,
+        rule=rules.log_of_power, heads=(LOG,),
+    ),
+    Identity(
+        "log_of_ratio", PEEPHOLE, "log(a / b) -> log1p((a - b) / b), where a - b is shorter",
+        lambda x: log((x + 2.0) / (x + 1.0)), lambda x: log1p(1.0 / (x + 1.0)), "a / b rounds near 1", GOLDBERG,
+        rule=rules.log_of_ratio, heads=(LOG,), ranges=((0, INF),),
     ),
     Identity(
         "log1p", PEEPHOLE, "log(1 + x) -> log1p(x)",
@@ -370,6 +411,7 @@ IDENTITIES: tuple[Identity, ...] = (
             ("tan_less_x", "tan(x) - x", "x**3 / 3 + ...", lambda x: tan(x) - x, forms.tan_excess, 3, ()),
             ("x_less_arctan", "x - arctan(x)", "x**3 / 3 - ...", lambda x: x - arctan(x), forms.arctan_deficit, 3, ()),
             ("x_less_tanh", "x - tanh(x)", "x**3 / 3 - ...", lambda x: x - tanh(x), forms.tanh_deficit, 3, ()),
+            ("sin_less_x_cos", "sin(x) - x cos(x)", "x**3 / 3 - ...", lambda x: sin(x) - x * cos(x), forms.spherical_excess, 3, ()),
             ("expm1_less_x", "exp(x) - 1 - x", "x**2 / 2 + ...", lambda x: expm1(x) - x, forms.expm1_excess, 2, ()),
             ("x_less_log1p", "x - log(1 + x)", "x**2 / 2 - ...", lambda x: x - log1p(x), forms.log1p_deficit, 2, ((-1, INF),)),
         )
@@ -385,6 +427,14 @@ IDENTITIES: tuple[Identity, ...] = (
         lambda x, y: arccos(total(x * y) / (sqrt(total(x * x)) * sqrt(total(y * y)))),
         lambda x, y: forms.angle((0,), False, x, y), "loses half the digits near 0", 'Kahan 2006, "How futile are mindless assessments of roundoff"',
         rule=rules.arccos_of_cosine, heads=(Acos,), shapes=VV,
+    ),
+    Identity(
+        "csch", REGIMES, "1 / sinh(x) -> 2 sign(x) exp(-|x|) / (1 - exp(-2 |x|))",
+        lambda x: 1.0 / sinh(x), forms.csch, "its gradient is infinity over infinity", DLMF_4,
+    ),
+    Identity(
+        "sech", REGIMES, "1 / cosh(x) -> 2 exp(-|x|) sigmoid(2 |x|)",
+        lambda x: 1.0 / cosh(x), forms.sech, "its gradient is infinity over infinity", DLMF_4,
     ),
     # --- moments and matrices
     Identity(
@@ -409,6 +459,11 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity(
         "x_log_x", CLOSED, "x log(x) -> 0 at 0",
         lambda x: x * log(x), forms.x_log_x, "0 times infinity at 0", "DLMF 4.4", ranges=((0, INF),),
+    ),
+    Identity(
+        "power_times_log", CLOSED, "x**n log(x) -> x**(n-1) (x log(x))",
+        lambda x: x * x * log(x), lambda x: x * forms.x_log_x(x), "x**n underflows in the gradient", "DLMF 4.4",
+        rule=rules.power_times_log, heads=(PRODUCT,), ranges=((0, INF),),
     ),
     Identity(
         "x_log_ratio", REGIMES, "x log(x / y) -> x log1p((x - y) / y) for x near y",
