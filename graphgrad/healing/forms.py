@@ -17,13 +17,13 @@ from ..ir.node import Tensor
 from ..ops.base import apply, like
 from ..ops.create.creation import zeros_like
 from ..ops.elementwise.bounds import maximum, minimum
-from ..ops.elementwise.exponential import exp, expm1, log, log1p, sqrt
+from ..ops.elementwise.exponential import SigmoidSlope, TanhSlope, exp, expm1, log, log1p, sqrt
 from ..ops.elementwise.logic import isfinite, logical_and, logical_or, where
 from ..ops.elementwise.magnitudes import abs as absolute
 from ..ops.elementwise.magnitudes import hypot, sign
 from ..ops.elementwise.number_parts import frexp, ldexp
 from ..ops.elementwise.sinc import SphericalBessel
-from ..ops.elementwise.trigonometry import arcsin, arctan, arctan2, cos, sin, sinh, tan, tanh
+from ..ops.elementwise.trigonometry import arccos, arcsin, arctan, arctan2, cos, sin, sinh, tan, tanh
 from ..ops.linalg.determinants import slogdet
 from ..ops.nn.activations import log1mexp, sigmoid, softplus
 from ..ops.reduce.reductions import max as largest
@@ -125,16 +125,19 @@ GROWTH = own_rule("gg.healing.growth", _grown, contract="exact")
 def growth(x: Tensor) -> Tensor:
     """exp(x) / x for x > 1: its slope growth(x) (1 - 1 / x) is one product where both are infinite."""
     with override_gradient(GROWTH):
-        return exp(x - log(x))
+        half = exp(0.5 * x)
+        return half / x * half
 
 
 def sinhc(x: Tensor) -> Tensor:
     """sinh(x) / x; 1 at 0."""
-    return near_zero(x, 1.0, _even(_factorials(1, 2, 1)), lambda x: _sinh_over(absolute(x)))
+    return near_zero(x, 1.0, _even(_factorials(1, 2, 1)), _sinh_over)
 
 
 def _sinh_over(x: Tensor) -> Tensor:
-    return 0.5 * (growth(x) - exp(-x) / x)
+    large = absolute(x) > 40.0
+    mid, far = where(large, 1.0, x), where(large, absolute(x), 40.0)
+    return where(large, 0.5 * growth(far), sinh(mid) / mid)
 
 
 def tanc(x: Tensor) -> Tensor:
@@ -159,11 +162,10 @@ def arcsinc(x: Tensor) -> Tensor:
 
 def expm1c(x: Tensor) -> Tensor:
     """(exp(x) - 1) / x; 1 at 0."""
-    small, large = absolute(x) < 0.5, x > 1.0
+    small, large = absolute(x) < 0.5, x > 40.0
     near = series(where(small, x, 0.0), _factorials(1, 1, 1, 20))
     other = where(logical_or(small, large), 1.0, x)
-    top = where(large, x, 2.0)
-    far = where(large, growth(top) - 1.0 / top, expm1(other) / other)
+    far = where(large, growth(where(large, x, 40.0)), expm1(other) / other)
     return where(small, near, far)
 
 
@@ -176,6 +178,22 @@ def langevin(x: Tensor) -> Tensor:
     """coth(x) - 1 / x; 0 at 0."""
     near = lambda x: x * series(x * x, _COTH)
     return near_zero(x, 0.5, near, lambda x: 1.0 / tanh(x) - 1.0 / x)
+
+
+def bose(x: Tensor) -> Tensor:
+    """1 / (exp(x) - 1) - 1 / x; -1/2 at 0."""
+    near = lambda x: 0.5 * (langevin(0.5 * x) - 1.0)
+    return near_zero(x, 1.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
+
+
+def sigmoid_slope(x: Tensor) -> Tensor:
+    """sigmoid(x) sigmoid(-x)."""
+    return apply(SigmoidSlope(), x)
+
+
+def tanh_slope(x: Tensor) -> Tensor:
+    """1 / cosh(x)**2."""
+    return apply(TanhSlope(), x)
 
 
 def sin_deficit(x: Tensor) -> Tensor:
@@ -226,9 +244,10 @@ def log1p_deficit(x: Tensor) -> Tensor:
     return near_zero(x, 0.1, lambda x: series(x, signs), lambda x: (1.0 - log1pc(x)) / x)
 
 
-def times_power(form: Form, order: int, x: Tensor) -> Tensor:
-    """x**order times a form."""
-    return reduce(lambda y, _: y * x, range(order), form(x))
+def vanishing(form: Form, order: int, naive: Function, x: Tensor) -> Tensor:
+    """x**order times a form for |x| < 1, else what is written."""
+    near = lambda x: reduce(lambda y, _: y * x, range(order), form(x))
+    return near_zero(x, 1.0, near, naive)
 
 
 # --- exponentials and logarithms -------------------------------------------------------------------
@@ -246,11 +265,25 @@ def _csch_slope(site: Site, dy: Tensor) -> Tensor:
 
 def _exp_less_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, u = site.inputs
-    return sum_to(-dy * exp_less_exp(x, u + x), like=x), sum_to(dy * exp_less_exp(x, u), like=u)
+    y, large = exp_less_exp(x, u), x > 5.0
+    slope = where(large, exp_less_exp(x, u + x), exp(where(large, 0.0, x)) * y)
+    return sum_to(-dy * slope, like=x), sum_to(dy * y, like=u)
+
+
+def _exp_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(dy * exp(x), like=x), sum_to(-dy * exp(y), like=y)
+
+
+def _cos_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(-dy * sin(x), like=x), sum_to(dy * sin(y), like=y)
 
 
 SECH = own_rule("gg.healing.sech", _sech_slope, contract="exact")
 CSCH = own_rule("gg.healing.csch", _csch_slope, contract="exact")
+EXP_DIFFERENCE = own_rule("gg.healing.exp_difference", _exp_difference_slopes, contract="exact")
+COS_DIFFERENCE = own_rule("gg.healing.cos_difference", _cos_difference_slopes, contract="exact")
 EXP_LESS_EXP = own_rule("gg.healing.exp_less_exp", _exp_less_exp_slopes, contract="exact")
 
 
@@ -334,7 +367,10 @@ def log_half_erfc(x: Tensor) -> Tensor:
 
 def log_erfc(x: Tensor) -> Tensor:
     """log(erfc(x)) where erfc underflows, too."""
-    return log_half_erfc(x) + LOG2
+    right = x > 1.0
+    high = where(right, x, 1.0)
+    tail = log(erfcx(high)) - high * high
+    return where(right, tail, log(erfc(where(right, 0.0, x))))
 
 
 def tail_ratio(x: Tensor) -> Tensor:
@@ -361,9 +397,16 @@ def erf_difference(x: Tensor, y: Tensor) -> Tensor:
 
 def exp_difference(x: Tensor, y: Tensor) -> Tensor:
     """exp(x) - exp(y), with the larger one as a factor."""
-    first = x >= y
-    top, low = where(first, x, y), where(first, y, x)
-    return where(first, -1.0, 1.0) * exp(top) * expm1(low - top)
+    with override_gradient(EXP_DIFFERENCE, inputs=[x, y]):
+        first = x >= y
+        top, low = where(first, x, y), where(first, y, x)
+        return where(first, -1.0, 1.0) * exp(top) * expm1(low - top)
+
+
+def cos_difference(x: Tensor, y: Tensor) -> Tensor:
+    """cos(x) - cos(y) by the sines of half their sum and difference."""
+    with override_gradient(COS_DIFFERENCE, inputs=[x, y]):
+        return -2.0 * sin(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
 
 
 def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:
@@ -422,10 +465,19 @@ def finite_or_zero(x: Tensor) -> Tensor:
 # --- products with logarithms -----------------------------------------------------------------------
 
 
-def x_log_x(x: Tensor) -> Tensor:
-    """x log(x); 0 at 0, where the slope is infinite and none flows."""
+def _x_log_x_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
     there = x != 0
-    return x * log(where(there, x, 1.0))
+    return where(there, dy * (log(where(there, x, 1.0)) + 1.0), 0.0)
+
+
+X_LOG_X = own_rule("gg.healing.x_log_x", _x_log_x_slope, contract="exact")
+
+
+def x_log_x(x: Tensor) -> Tensor:
+    """x log(x), with the slope log(x) + 1; 0 at 0, where the slope is infinite and none flows."""
+    with override_gradient(X_LOG_X):
+        return x * log(where(x != 0, x, 1.0))
 
 
 def x_log_y(x: Tensor, y: Tensor) -> Tensor:
@@ -519,7 +571,10 @@ def root_less_square(x: Tensor) -> Tensor:
 def angle(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:
     """The angle between x and y, to all digits for parallel ones, too."""
     u, v = x / norm(axes, True, x), y / norm(axes, True, y)
-    return 2.0 * arctan2(norm(axes, keep, u - v), norm(axes, keep, u + v))
+    cosine = total_of(u * v, axes, keepdims=keep)
+    apart = absolute(cosine) < 0.7
+    near = 2.0 * arctan2(norm(axes, keep, u - v), norm(axes, keep, u + v))
+    return where(apart, arccos(where(apart, cosine, 0.0)), near)
 
 
 # --- sums, products, matrices ------------------------------------------------------------------------

@@ -5,9 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..ops.elementwise.exponential import EXP, EXPM1, LOG, LOGADDEXP, SQRT, Sigmoid
+from ..ops.elementwise.exponential import EXP, EXPM1, LOG, LOGADDEXP, SQRT, Sigmoid, expm1, log1p
 from ..ops.elementwise.magnitudes import ABS
-from ..ops.elementwise.trigonometry import Asin, Atan, Cosh, Sin, Sinh, Tan, Tanh
+from ..ops.elementwise.trigonometry import (
+    Asin,
+    Atan,
+    Cosh,
+    Sin,
+    Sinh,
+    Tan,
+    Tanh,
+    arctan,
+    cos,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
 from ..ops.nn.activations import Softplus
 from ..ops.nn.softmaxes import LogSoftmax, Softmax
 from ..ops.reduce.reductions import ReduceLogSumExp, ReduceMean, ReduceSum
@@ -96,6 +110,8 @@ def log_of(rw: Rewriter, term: Term, top: bool = True) -> Term | None:
         if all(not w.is_number or w.key > 0 for _, w in pairs) and len(pairs) < 16:
             return terms.call(Form.of(forms.shifted_log), *[t for pair in pairs for t in pair])
         return None
+    if called(inner, ERFC) and c == 0.5:
+        return terms.call(Form.of(forms.log_half_erfc), *inner.parts)
     known: list[tuple[Term, float]] = []
     rest: list[tuple[Term, int]] = []
     for base, e in terms.factors(inner):
@@ -107,7 +123,8 @@ def log_of(rw: Rewriter, term: Term, top: bool = True) -> Term | None:
     if not known or (c < 0 and not rest):
         return None
     if rest:
-        known.append((terms.call(LOG, terms.multiply(rest, c)), 1.0))
+        left = terms.call(LOG, terms.multiply(rest, c))
+        known.append((log_of_power(rw, left) or left, 1.0))
         return terms.add(known, loose=True)
     return terms.add(known, math.log(c), loose=True)
 
@@ -127,8 +144,7 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
     if type(key) is Softmax:
         return terms.call(LogSoftmax(key.axis), *base.parts, shape=base.shape)
     if key is ERFC:
-        half = terms.call(Form.of(forms.log_half_erfc), *base.parts)
-        return terms.add([(half, 1.0)], math.log(2.0), loose=True)
+        return terms.call(Form.of(forms.log_erfc), *base.parts)
     if type(key) is Cosh:
         return terms.call(Form.of(forms.log_cosh), *base.parts)
     if type(key) in (ReduceSum, ReduceMean):
@@ -172,19 +188,23 @@ def log_of_power(rw: Rewriter, term: Term) -> Term | None:
     """log(x**n) -> n log(x), of |x| for an even n; log(x**2 + y**2) -> 2 log(hypot(x, y))"""
     terms = rw.terms
     x = term.parts[0]
-    if x.kind == PRODUCT and len(x.parts) == 1:
-        ((base, n),) = x.parts
+    inner, c = terms.monomial(x)
+    rw.by = "log_of_power"
+    if inner.kind == PRODUCT and len(inner.parts) == 1 and c > 0:
+        ((base, n),) = inner.parts
         inside = base if n % 2 else terms.call(ABS, base)
-        return terms.scaled(terms.call(LOG, inside), float(n))
+        return terms.add([(terms.call(LOG, inside), float(n))], math.log(c))
     parts, const = terms.addends(x)
     if const == 1 and len(parts) == 1 and parts[0][1] > 0:
         half = _length(terms, parts[0][0])
         if half is not None:
+            rw.by = "log1p_square"
             half = terms.scaled(half, math.sqrt(parts[0][1]))
             return terms.call(Form.of(forms.log1p_square), half)
     if const < 0 or x.is_number or (len(parts) == 1 and x.kind != CALL):
         return None
     length = root_of_squares(rw, terms.call(SQRT, x), False)
+    rw.by = "log_of_length"
     return None if length is None else terms.scaled(terms.call(LOG, length), 2.0)
 
 
@@ -218,6 +238,8 @@ def power_times_log(rw: Rewriter, term: Term) -> Term | None:
 def exp_of_exp(rw: Rewriter, term: Term) -> Term | None:
     """exp(u - exp(x)), whose derivative is exp(u + x - exp(x))"""
     terms = rw.terms
+    if term.kind == PRODUCT:
+        return _times_exp(terms, term)
     parts, const = terms.addends(term.parts[0])
     inner = [(t, c) for t, c in parts if called(t, EXP) and c < 0]
     if len(inner) != 1:
@@ -228,9 +250,58 @@ def exp_of_exp(rw: Rewriter, term: Term) -> Term | None:
     return terms.call(Form.of(forms.exp_less_exp), x, u)
 
 
+def _times_exp(terms: Terms, term: Term) -> Term | None:
+    form = Form.of(forms.exp_less_exp)
+    for slow, e in term.parts:
+        for fast, k in term.parts:
+            if e == k == 1 and called(slow, EXP) and called(fast, form):
+                x, u = fast.parts
+                both = terms.call(form, x, terms.add([(u, 1.0), (slow.parts[0], 1.0)], loose=True))
+                rest = [(b, n) for b, n in term.parts if b is not slow and b is not fast]
+                return terms.multiply([(both, 1), *rest], loose=True)
+    return None
+
+
+NAMES: dict[Any, str] = {
+    SOFTPLUS: "log1pexp",
+    LOGADDEXP: "logaddexp",
+    ReduceLogSumExp: "logsumexp",
+    LogSoftmax: "log_softmax",
+    Softmax: "softmax",
+    SIGMOID: "sigmoid",
+    "shifted_log": "log_of_weighted_sum",
+    "weighted_log": "log_of_weighted_sum",
+    "weighted_share": "weighted_share",
+    "weighted_mean": "mean_by_softmax",
+    "log_erfc": "log_erfc",
+    "log_half_erfc": "log_erfc",
+    "log_cosh": "log_cosh",
+}
+"""What a rule made -> the row of the table that speaks of it."""
+
+
+def _name_in(made: Term) -> str | None:
+    """The row that speaks of the outermost call in a term."""
+    stack = [made]
+    while stack:
+        term = stack.pop(0)
+        if term.kind != CALL:
+            stack += [part for part, _ in term.parts] if term.kind in (SUM, PRODUCT) else []
+            continue
+        key: Any = term.key
+        name = NAMES.get(key) or NAMES.get(type(key)) or NAMES.get(getattr(key, "name", None))
+        if name is not None:
+            return name
+        if type(key) in (ReduceSum, ReduceMean) or type(key) in MOVES:
+            stack += term.parts
+    return None
+
+
 def log_of_product(rw: Rewriter, term: Term) -> Term | None:
     """log of exponentials, their sums and products -> sums of their exponents"""
-    return log_of(rw, term.parts[0])
+    made = log_of(rw, term.parts[0])
+    rw.by = None if made is None else _name_in(made)
+    return made
 
 
 def share_of_exponentials(rw: Rewriter, term: Term) -> Term | None:
@@ -246,6 +317,7 @@ def share_of_exponentials(rw: Rewriter, term: Term) -> Term | None:
             pairs = exponentials(terms, base)
             made = None if pairs is None else _over_pairs(terms, pairs, e, others)
         if made is not None:
+            rw.by = "mean_by_softmax" if called(made, ReduceSum) else _name_in(made)
             return made
     return None
 
@@ -313,6 +385,21 @@ def _over_reduced(
 
 # --- quotients that are 0 / 0 ------------------------------------------------------------------------
 
+DEFICITS: tuple[tuple[Any, int, Any], ...] = (
+    (forms.sin_deficit, 3, lambda x: x - sin(x)),
+    (forms.sinh_excess, 3, lambda x: sinh(x) - x),
+    (forms.tan_excess, 3, lambda x: tan(x) - x),
+    (forms.arctan_deficit, 3, lambda x: x - arctan(x)),
+    (forms.tanh_deficit, 3, lambda x: x - tanh(x)),
+    (forms.spherical_excess, 3, lambda x: sin(x) - x * cos(x)),
+    (forms.expm1_excess, 2, lambda x: expm1(x) - x),
+    (forms.log1p_deficit, 2, lambda x: x - log1p(x)),
+)
+"""What is left of a difference that vanishes at 0, how often it does, and the difference."""
+
+VANISHES = {
+    f.__name__: Form.of(forms.vanishing, Form.of(f), n, naive) for f, n, naive in DEFICITS
+}
 VANISHING: dict[Any, tuple[int, Form]] = {
     SIN: (1, Form.of(forms.sinc)),
     SINH: (1, Form.of(forms.sinhc)),
@@ -322,19 +409,7 @@ VANISHING: dict[Any, tuple[int, Form]] = {
     ASIN: (1, Form.of(forms.arcsinc)),
     EXPM1: (1, Form.of(forms.expm1c)),
     Form.of(forms.log1p): (1, Form.of(forms.log1pc)),
-    **{
-        Form.of(forms.times_power, Form.of(f), n): (n, Form.of(f))
-        for f, n in (
-            (forms.sin_deficit, 3),
-            (forms.sinh_excess, 3),
-            (forms.tan_excess, 3),
-            (forms.arctan_deficit, 3),
-            (forms.tanh_deficit, 3),
-            (forms.spherical_excess, 3),
-            (forms.expm1_excess, 2),
-            (forms.log1p_deficit, 2),
-        )
-    },
+    **{VANISHES[f.__name__]: (n, Form.of(f)) for f, n, _ in DEFICITS},
 }
 """What is called -> how often it vanishes at 0, and what is left when it is divided by that power."""
 
@@ -358,6 +433,7 @@ def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
         if found is None:
             continue
         k, scale, rest = found
+        rw.by = form.name if n == 1 else "vanishing_quotient"
         left = [(u, turn * (n * abs(m) - k))] if n * abs(m) > k else []
         made = (terms.call(INVERSE[form], u), -m) if m < 0 and form in INVERSE else (terms.call(form, u), m)
         return terms.multiply([made, *left, *rest], scale, loose=True)
@@ -776,6 +852,7 @@ def central_moment(rw: Rewriter, term: Term) -> Term | None:
         same = all(o.axes == op.axes and o.keepdims == op.keepdims for o in (op1, op2))
         if body is not xy or not same or not near(p, -d * q1 * q2):
             continue
+        rw.by = "variance" if x is y else "covariance"
         if x is y:
             return terms.scaled(terms.call(Form.of(forms.variance, op.axes, op.keepdims), x, shape=joint.shape), p)
         form = Form.of(forms.covariance, op.axes, op.keepdims)
@@ -810,6 +887,7 @@ def tail(rw: Rewriter, term: Term) -> Term | None:
             if exponent is not square or abs(d * e - c) > 1e-14 * c:
                 continue
             rest = [p for n, p in enumerate(term.parts) if n not in (i, j)]
+            rw.by = "scaled_tail" if e == 1 else "tail_ratio"
             form = Form.of(forms.scaled_tail if e == 1 else forms.tail_ratio)
             return terms.multiply([(terms.call(form, x), 1), *rest], loose=True)
     return None
