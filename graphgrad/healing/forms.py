@@ -23,17 +23,26 @@ from ..ops.elementwise.magnitudes import abs as absolute
 from ..ops.elementwise.magnitudes import hypot, sign
 from ..ops.elementwise.number_parts import frexp, ldexp
 from ..ops.elementwise.sinc import SphericalBessel
-from ..ops.elementwise.trigonometry import arccos, arcsin, arctan, arctan2, cos, sin, sinh, tan, tanh
+from ..ops.elementwise.trigonometry import (
+    arccos,
+    arcsin,
+    arctan,
+    arctan2,
+    cos,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
 from ..ops.linalg.determinants import slogdet
 from ..ops.nn.activations import log1mexp, sigmoid, softplus
 from ..ops.reduce.reductions import max as largest
 from ..ops.reduce.reductions import mean as mean_of
 from ..ops.reduce.reductions import prod as product_of
 from ..ops.reduce.reductions import sum as total_of
-from ..ops.shape.reshaping import squeeze
+from ..ops.shape.reshaping import squeeze, sum_to
 from ..ops.sources import stop_gradient
 from ..ops.special.error import erf, erfc, erfcx
-from ..ops.shape.reshaping import sum_to
 from ..regions.rules import own_rule
 from ..regions.scopes import override_gradient
 
@@ -41,19 +50,19 @@ Function = Callable[..., Tensor]
 LOG2 = math.log(2.0)
 
 
-class Form:
-    """A stable function of tensors, as what a term may call: the name, and what it was made with."""
+class StableForm:
+    """A stable function of tensors that a term may call: its name, and what it was made with."""
 
     __slots__ = ("fn", "name", "options")
-    _known: dict[Any, Form] = {}
+    _known: dict[Any, StableForm] = {}
 
     def __init__(self, name: str, fn: Function, options: tuple[Any, ...]) -> None:
         self.name, self.fn, self.options = name, fn, options
 
     @classmethod
-    def of(cls, fn: Function, *options: Any) -> Form:
+    def of(cls, fn: Function, *options: Any) -> StableForm:
         """The one form of a function and its options."""
-        if isinstance(fn, Form):
+        if isinstance(fn, StableForm):
             return fn
         form = cls._known.get((fn, options))
         if form is None:
@@ -61,13 +70,14 @@ class Form:
         return form
 
     def __call__(self, *tensors: Tensor) -> Tensor:
+        """The function of these tensors."""
         return self.fn(*self.options, *tensors)
 
     def __repr__(self) -> str:
         return self.name
 
 
-# --- series --------------------------------------------------------------------------------------
+# --- series -------------------------------------------------------------------------------------
 
 
 def series(x: Tensor, coefficients: Sequence[float]) -> Tensor:
@@ -123,7 +133,7 @@ GROWTH = own_rule("gg.healing.growth", _grown, contract="exact")
 
 
 def growth(x: Tensor) -> Tensor:
-    """exp(x) / x for x > 1: its slope growth(x) (1 - 1 / x) is one product where both are infinite."""
+    """exp(x) / x for x > 1. Its slope growth(x) (1 - 1 / x) is one product where it overflows."""
     with override_gradient(GROWTH):
         half = exp(0.5 * x)
         return half / x * half
@@ -176,13 +186,19 @@ def log1pc(x: Tensor) -> Tensor:
 
 def langevin(x: Tensor) -> Tensor:
     """coth(x) - 1 / x; 0 at 0."""
-    near = lambda x: x * series(x * x, _COTH)
+
+    def near(x: Tensor) -> Tensor:
+        return x * series(x * x, _COTH)
+
     return near_zero(x, 0.5, near, lambda x: 1.0 / tanh(x) - 1.0 / x)
 
 
 def bose(x: Tensor) -> Tensor:
     """1 / (exp(x) - 1) - 1 / x; -1/2 at 0."""
-    near = lambda x: 0.5 * (langevin(0.5 * x) - 1.0)
+
+    def near(x: Tensor) -> Tensor:
+        return 0.5 * (langevin(0.5 * x) - 1.0)
+
     return near_zero(x, 1.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
 
 
@@ -198,14 +214,20 @@ def tanh_slope(x: Tensor) -> Tensor:
 
 def sin_deficit(x: Tensor) -> Tensor:
     """(x - sin(x)) / x**3; 1/6 at 0."""
-    far = lambda x: (1.0 - sinc(x)) / x / x
-    return near_zero(x, 1.0, _even(_factorials(3, 2, -1)), far)
+
+    def far(x: Tensor) -> Tensor:
+        return (1.0 - sinc(x)) / x / x
+
+    return near_zero(x, 2.0, _even(_factorials(3, 2, -1)), far)
 
 
 def sinh_excess(x: Tensor) -> Tensor:
     """(sinh(x) - x) / x**3; 1/6 at 0."""
-    far = lambda x: (sinhc(x) - 1.0) / x / x
-    return near_zero(x, 1.0, _even(_factorials(3, 2, 1)), far)
+
+    def far(x: Tensor) -> Tensor:
+        return (sinhc(x) - 1.0) / x / x
+
+    return near_zero(x, 2.0, _even(_factorials(3, 2, 1)), far)
 
 
 def tan_excess(x: Tensor) -> Tensor:
@@ -229,12 +251,15 @@ def tanh_deficit(x: Tensor) -> Tensor:
 def spherical_excess(x: Tensor) -> Tensor:
     """(sin(x) - x cos(x)) / x**3; 1/3 at 0."""
     near = [2 * (j + 1) * c for j, c in enumerate(_factorials(3, 2, -1))]
-    return near_zero(x, 1.0, _even(near), lambda x: (sinc(x) - cos(x)) / x / x)
+    return near_zero(x, 2.0, _even(near), lambda x: (sinc(x) - cos(x)) / x / x)
 
 
 def expm1_excess(x: Tensor) -> Tensor:
     """(exp(x) - 1 - x) / x**2; 1/2 at 0."""
-    near = lambda x: series(x, _factorials(2, 1, 1, 22))
+
+    def near(x: Tensor) -> Tensor:
+        return series(x, _factorials(2, 1, 1, 22))
+
     return near_zero(x, 1.0, near, lambda x: (expm1c(x) - 1.0) / x)
 
 
@@ -244,13 +269,16 @@ def log1p_deficit(x: Tensor) -> Tensor:
     return near_zero(x, 0.1, lambda x: series(x, signs), lambda x: (1.0 - log1pc(x)) / x)
 
 
-def vanishing(form: Form, order: int, naive: Function, x: Tensor) -> Tensor:
+def vanishing(form: StableForm, order: int, naive: Function, x: Tensor) -> Tensor:
     """x**order times a form for |x| < 1, else what is written."""
-    near = lambda x: reduce(lambda y, _: y * x, range(order), form(x))
+
+    def near(x: Tensor) -> Tensor:
+        return reduce(lambda y, _: y * x, range(order), form(x))
+
     return near_zero(x, 1.0, near, naive)
 
 
-# --- exponentials and logarithms -------------------------------------------------------------------
+# --- exponentials and logarithms ----------------------------------------------------------------
 
 
 def _sech_slope(site: Site, dy: Tensor) -> Tensor:
@@ -406,7 +434,9 @@ def exp_difference(x: Tensor, y: Tensor) -> Tensor:
 def cos_difference(x: Tensor, y: Tensor) -> Tensor:
     """cos(x) - cos(y) by the sines of half their sum and difference."""
     with override_gradient(COS_DIFFERENCE, inputs=[x, y]):
-        return -2.0 * sin(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
+        near = absolute(x - y) < 1.0
+        both = -2.0 * sin(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
+        return where(near, both, cos(x) - cos(y))
 
 
 def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:
@@ -457,27 +487,23 @@ def weighted_mean(
     return total_of(above * e, axes, keepdims=keep) / total_of(below * e, axes, keepdims=keep)
 
 
+def log_mean(x: Tensor) -> Tensor:
+    """log(mean(exp(x))) of all elements."""
+    top = finite_or_zero(stop_gradient(largest(x)))
+    return top + log(mean_of(exp(x - top)))
+
+
 def finite_or_zero(x: Tensor) -> Tensor:
     """x where it is finite, else 0."""
     return where(isfinite(x), x, 0.0)
 
 
-# --- products with logarithms -----------------------------------------------------------------------
-
-
-def _x_log_x_slope(site: Site, dy: Tensor) -> Tensor:
-    (x,) = site.inputs
-    there = x != 0
-    return where(there, dy * (log(where(there, x, 1.0)) + 1.0), 0.0)
-
-
-X_LOG_X = own_rule("gg.healing.x_log_x", _x_log_x_slope, contract="exact")
+# --- products with logarithms -------------------------------------------------------------------
 
 
 def x_log_x(x: Tensor) -> Tensor:
-    """x log(x), with the slope log(x) + 1; 0 at 0, where the slope is infinite and none flows."""
-    with override_gradient(X_LOG_X):
-        return x * log(where(x != 0, x, 1.0))
+    """x log(x); 0 at 0, where the slope is infinite and none flows."""
+    return x * log(where(x != 0, x, 1.0))
 
 
 def x_log_y(x: Tensor, y: Tensor) -> Tensor:
@@ -504,11 +530,11 @@ def log1p_times(x: Tensor) -> Tensor:
     return (1.0 + x) * log1p(where(there, x, 0.0))
 
 
-# --- lengths and angles ----------------------------------------------------------------------------
+# --- lengths and angles -------------------------------------------------------------------------
 
 
 def _scale_of(size: Tensor) -> Tensor:
-    """What to divide by: the size, a constant for differentiation; 1 where that is 0 or infinite."""
+    """What to divide by: the size, held fixed; 1 where that is 0 or infinite."""
     size = stop_gradient(size)
     return where(logical_and(size > 0, isfinite(size)), size, 1.0)
 
@@ -550,7 +576,10 @@ def scaled_root(signs: tuple[float, ...], *pairs: Tensor) -> Tensor:
     parts = []
     for c, x, y in zip(signs, xs, ys, strict=True):
         big = stop_gradient(absolute(x) >= absolute(y))
-        a, b = where(big, x, y), where(big, y, x)  # the larger of them is divided twice at most once
+        a, b = (
+            where(big, x, y),
+            where(big, y, x),
+        )  # the larger of them is divided twice at most once
         parts.append(c * (a / s) * (b / s))
     return s * sqrt(reduce(lambda a, b: a + b, parts))
 
@@ -577,7 +606,7 @@ def angle(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:
     return where(apart, arccos(where(apart, cosine, 0.0)), near)
 
 
-# --- sums, products, matrices ------------------------------------------------------------------------
+# --- sums, products, matrices -------------------------------------------------------------------
 
 
 def variance(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from ..ir.node import Node, Tensor
+from ..ir.op import Op
 from ..ops.base import Constant, apply
 from ..ops.elementwise.exponential import Exp, Exp2, Expm1, Sqrt
 from ..ops.elementwise.logic import WHERE, logical_not, where
 from ..ops.elementwise.trigonometry import Acosh, Cosh, Sinh
 
-SAFE = {Exp: 0.0, Exp2: 0.0, Expm1: 0.0, Cosh: 0.0, Sinh: 0.0, Sqrt: 1.0, Acosh: 2.0}
+SAFE: dict[type[Op], float] = {
+    Exp: 0.0,
+    Exp2: 0.0,
+    Expm1: 0.0,
+    Cosh: 0.0,
+    Sinh: 0.0,
+    Sqrt: 1.0,
+    Acosh: 2.0,
+}
 """Ops that overflow, or whose domain has no 0.5 in it, and an argument that is harmless."""
+
+
+FAR = 24
+"""How many nodes behind a branch are looked at."""
 
 
 def singular(node: Node) -> tuple[int, float] | None:
@@ -29,7 +42,7 @@ def branch(t: Tensor) -> list[Node]:
     """The nodes behind a branch that work element by element, the last ones first."""
     found: dict[Node, None] = {}
     stack = [t.node]
-    while stack:
+    while stack and len(found) < FAR:
         node = stack.pop()
         if node in found or not node.op.elementwise or not node.inputs:
             continue

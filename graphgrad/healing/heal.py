@@ -14,13 +14,13 @@ from ..ir.build import build
 from ..ir.graph import GraphScope
 from ..ir.node import Graph, Node, Region, Tensor, enclosing
 from ..ops.base import apply, constant
-from ..ops.elementwise.exponential import LOG1P
+from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE
 from ..ops.shape.reshaping import BroadcastTo, Reshape
-from .forms import Form, log1p
+from .forms import StableForm
 from .guard import guarded, needs_guard
-from .identity import Identity, Rewriter
-from .reading import Fit, Part, is_real
+from .identity import RealIdentity, Rewriter
+from .reading import Fit, OutputOf, is_real
 from .table import rewriter as table
 from .terms import ATOM, CALL, SUM, Term
 
@@ -40,6 +40,11 @@ class HealedSite(NamedTuple):
     wrong    what is wrong with what was written
     source   of the identity
     node     the node that computed it
+
+    >>> x = gg.constant(1e200)
+    >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
+    >>> site.written, site.now
+    ('sqrt(x**2)', '|x|')
     """
 
     where: str
@@ -52,10 +57,15 @@ class HealedSite(NamedTuple):
 
 
 class Healed:
-    """What `heal` made.
+    """What `heal` made; `print` it for a table.
 
     ys     tensors that stand for those that were given, in their structure
     sites  a HealedSite for each rewrite, in the order of building
+
+    >>> x = gg.constant(1e200)
+    >>> healed = gg.heal(gg.sqrt(x * x))
+    >>> healed, float(gg.evaluate(healed.ys))
+    (<healed: 1 rewritten, 0 left alone>, 1e+200)
     """
 
     def __init__(self, ys: Any, sites: tuple[HealedSite, ...]) -> None:
@@ -95,20 +105,44 @@ def heal(ys: Any) -> Healed:
         TypeError for what is no tensor.
 
     >>> x = gg.constant(1000.0)
-    >>> healed = gg.heal(gg.log(1 + gg.exp(x)))
-    >>> gg.evaluate([healed.ys, *gg.gradients(healed.ys, [x])])
-    [array(1000.), array(1.)]
+    >>> healed = gg.heal(gg.log(gg.exp(x)) ** 2)
+    >>> gg.evaluate([healed.ys, gg.gradients(healed.ys, x)])
+    [array(1000000.), array(2000.)]
     >>> [site.name for site in healed.sites]
-    ['log1pexp']
+    ['log_of_product']
     """
-    tensors = flatten(ys)
+    tensors = [y for y in flatten(ys) if y is not None]
     graph = _graph_of(tensors)
-    plan = Plan(_forward(tensors))
+    plan = HealingPlan(_forward(tensors))
     with GraphScope(graph):
-        made = Rebuilding(graph, plan)
+        made = HealedBuild(graph, plan)
         made.run(plan.to_build(tensors))
         healed = {y: made.tensors.get(y, y) for y in tensors}
-    return Healed(tree_map(lambda y: healed[y], ys), tuple(plan.sites()))
+    return Healed(tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()))
+
+
+def naive_forms(nodes: Sequence[Node]) -> Iterator[tuple[Node, RealIdentity]]:
+    """The nodes of a forward graph that identities would rewrite, and by which."""
+    plan = HealingPlan(sorted(nodes, key=lambda node: node.index))
+    yield from ((node, fired[0]) for node, fired in plan.fired.items())
+
+
+def healable(node: Node) -> set[str]:
+    """The identities that would rewrite a naive form of which a node of a forward graph is part."""
+    if node.graph is None:
+        return set()
+    plan = HealingPlan([n for n in node.graph.nodes if n.origin is None])
+    found: set[str] = set()
+    for root, fired in plan.fired.items():
+        leaves = {t.node for t in plan.leaves(root)}
+        inside, stack = {root}, [root]
+        while stack:
+            new = {t.node for t in stack.pop().inputs} - leaves - inside
+            inside |= new
+            stack += new
+        if node in inside:
+            found.update(i.name for i in fired)
+    return found
 
 
 def _graph_of(tensors: Sequence[Any]) -> Graph:
@@ -142,7 +176,7 @@ def _forward(ys: Sequence[Tensor]) -> list[Node]:
     return sorted(seen, key=lambda node: node.index)
 
 
-class Plan:
+class HealingPlan:
     """What each node becomes, before anything is built.
 
     terms    node -> the term that stands for its output, where identities applied
@@ -156,8 +190,8 @@ class Plan:
         self.nodes = nodes
         self.rewriter: Rewriter = table()
         self.terms: dict[Node, Term] = {}
-        self.fired: dict[Node, list[Identity]] = {}
-        self.marked: dict[Node, Identity] = {}
+        self.fired: dict[Node, list[RealIdentity]] = {}
+        self.marked: dict[Node, RealIdentity] = {}
         self.guards: set[Node] = set()
         self.stands: dict[Term, Tensor] = {}
         for node in nodes:
@@ -197,7 +231,12 @@ class Plan:
                 outermost = around[0] if around else None
                 reads = any(t.node in changed and t.type.differentiable for t in node.inputs)
                 lives = any(t.type.differentiable for t in node.outputs)
-                if node in self.terms or node in self.guards or (lives and reads) or outermost in rebuilt:
+                if (
+                    node in self.terms
+                    or node in self.guards
+                    or (lives and reads)
+                    or outermost in rebuilt
+                ):
                     changed.add(node)
                     if outermost is not None:
                         rebuilt.add(outermost)
@@ -242,7 +281,8 @@ class Plan:
         return [
             n
             for n in self.nodes
-            if n in self.changed and (n in needed or (n.region and enclosing(n.region)[0] in region))
+            if n in self.changed
+            and (n in needed or (n.region and enclosing(n.region)[0] in region))
         ]
 
     def sites(self) -> Iterator[HealedSite]:
@@ -263,15 +303,15 @@ class Plan:
                 )  # fmt: skip
 
 
-def _same(node: Node, term: Term, fired: Sequence[Identity]) -> bool:
+def _same(node: Node, term: Term, fired: Sequence[RealIdentity]) -> bool:
     """Whether a node is already what it would become."""
-    return node.op is LOG1P and term.kind == CALL and term.key is Form.of(log1p)
+    return node.op is LOG1P and term.kind == CALL and term.key is StableForm.of(log1p)
 
 
-class Rebuilding(Transplant):
+class HealedBuild(Transplant):
     """Builds in the graph what a plan says, beside what is there."""
 
-    def __init__(self, graph: Graph, plan: Plan) -> None:
+    def __init__(self, graph: Graph, plan: HealingPlan) -> None:
         super().__init__(graph, {})
         self.plan = plan
         self.made: dict[Term, Tensor] = {}
@@ -284,7 +324,9 @@ class Rebuilding(Transplant):
         """The rewritten node, or the node on inputs of which some are rewritten."""
         start = len(self.graph.nodes)
         if node in self.plan.terms:
-            outputs: Tensors = (self._fitted(self._make(self.plan.terms[node], node), node.outputs[0]),)
+            outputs: Tensors = (
+                self._fitted(self._make(self.plan.terms[node], node), node.outputs[0]),
+            )
         elif node in self.plan.guards:
             outputs = (guarded(*inputs),)
         else:
@@ -307,7 +349,6 @@ class Rebuilding(Transplant):
         return made
 
     def _make(self, term: Term, node: Node) -> Tensor:
-        dtype = node.outputs[0].dtype
         if term.kind == ATOM:
             return self.tensor(term.key)
         if term.kind == CALL:
@@ -323,7 +364,7 @@ class Rebuilding(Transplant):
             else:
                 power = x if e == 1 else x**e
                 made = power if made is None else made * power
-        assert made is not None and made.dtype is dtype
+        assert made is not None
         return made
 
     def _sum(self, term: Term, node: Node) -> Tensor:
@@ -350,9 +391,9 @@ class Rebuilding(Transplant):
         if isinstance(key, Fit):
             return _reshaped(self._get(term.parts[0], node), key.shape)
         args = [self._get(t, node) for t in term.parts]
-        if isinstance(key, Form):
+        if isinstance(key, StableForm):
             return key(*args)
-        if isinstance(key, Part):
+        if isinstance(key, OutputOf):
             return build(key.op, tuple(args)).outputs[key.index]
         return apply(key, *args)
 

@@ -10,9 +10,9 @@ from ..ir.graph import Graph
 from ..ir.node import Tensor
 from ..ops.elementwise.logic import WHERE
 from ..ops.sources import placeholder
-from .forms import Form
+from .forms import StableForm
 from .matching import Bound, Matcher
-from .reading import Fit, Reader
+from .reading import Reader
 from .terms import ATOM, CALL, PRODUCT, SUM, CancelsError, Term, Terms
 
 PEEPHOLE, REGIMES, SCALING, CLOSED = KINDS = ("peephole", "regimes", "scaling", "closed form")
@@ -29,7 +29,7 @@ PLAIN = 3  # a stable form of so few ops is seen through by other identities
 AGAIN = 30  # times that one term may be rewritten
 
 
-class Identity:
+class RealIdentity:
     """An identity of real functions: one row of the table.
 
     name     by which it is known
@@ -81,10 +81,10 @@ class Identity:
         return f"<{self.kind} identity {self.name}: {self.algebra}>"
 
 
-class Pattern:
+class TermPattern:
     """An identity that is matched by what its naive function builds."""
 
-    def __init__(self, identity: Identity, before: Rewriter) -> None:
+    def __init__(self, identity: RealIdentity, before: Rewriter) -> None:
         graph = Graph()
         with graph:
             xs = [placeholder(shape, dtype="float64") for shape in identity.shapes]
@@ -94,15 +94,20 @@ class Pattern:
         self.term, self.scale = before.terms.monomial(naive)
         self.head = self.term.key if self.term.kind == CALL else self.term.kind
         self.template = _template(before, graph, identity, xs)
-        self.form = Form.of(identity.stable)
+        self.form = StableForm.of(identity.stable)
+        self.of_arrays = any(identity.shapes)
 
     def __call__(self, rewriter: Rewriter, term: Term) -> Term | None:
+        """What a term becomes that is an instance of it."""
+        if not self.term.calls <= term.calls:
+            return None
         for m in rewriter.matcher.whole(self.term, term):
             if any(atom not in m.bound for atom in self.atoms):
                 continue
             terms = rewriter.terms
             if self.template is None:
-                made = terms.call(self.form, *[m.bound[a] for a in self.atoms])
+                shape = term.shape if self.of_arrays else None
+                made = terms.call(self.form, *[m.bound[a] for a in self.atoms], shape=shape)
             else:
                 made = substituted(terms, self.template, m.bound)
             scale = m.scale / self.scale**m.power
@@ -110,7 +115,9 @@ class Pattern:
         return None
 
 
-def _template(before: Rewriter, graph: Graph, identity: Identity, xs: list[Tensor]) -> Term | None:
+def _template(
+    before: Rewriter, graph: Graph, identity: RealIdentity, xs: list[Tensor]
+) -> Term | None:
     """The term of the stable form, where it is short and has no choice in it."""
     if any(identity.shapes):
         return None
@@ -148,17 +155,17 @@ class Rewriter:
         self.reader = Reader()
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
-        self.by_head: dict[Any, list[tuple[Identity, Rule]]] = {}
+        self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
         self.by: str | None = None
 
-    def put(self, identity: Identity, rule: Rule, heads: tuple[Any, ...]) -> None:
+    def put(self, identity: RealIdentity, rule: Rule, heads: tuple[Any, ...]) -> None:
         """Take an identity in."""
         for head in heads:
             self.by_head.setdefault(head, []).append((identity, rule))
 
-    def rewritten(self, term: Term) -> tuple[Term, list[Identity]]:
+    def rewritten(self, term: Term) -> tuple[Term, list[RealIdentity]]:
         """What a term becomes, and by which identities."""
-        fired: list[Identity] = []
+        fired: list[RealIdentity] = []
         seen = {term}
         while len(fired) < AGAIN:
             inner, c = self.terms.monomial(term)
@@ -171,7 +178,7 @@ class Rewriter:
             seen.add(term)
         return term, fired
 
-    def _once(self, term: Term, fired: list[Identity]) -> Term | None:
+    def _once(self, term: Term, fired: list[RealIdentity]) -> Term | None:
         if term.kind == ATOM:
             return None
         head = term.key if term.kind == CALL else term.kind
@@ -205,9 +212,6 @@ def read_all(rewriter: Rewriter, graph: Graph, y: Tensor) -> Term:
     return reader.loose(y)
 
 
-def heads_of(pattern: Pattern) -> tuple[Any, ...]:
+def heads_of(pattern: TermPattern) -> tuple[Any, ...]:
     """What a term calls, or its kind, that may be an instance of a pattern."""
     return (SUM, PRODUCT) if pattern.head == SUM else (pattern.head,)
-
-
-__all__ = ["Fit", "Identity", "Pattern", "Rewriter"]

@@ -24,52 +24,55 @@ DIGITS = 120
 """Beyond those that cancel between numbers of all exponents, which are given as `digits`."""
 
 
-class Real:
+class LongReal:
     """A number of many digits that divides by 0 and leaves domains as IEEE 754 says."""
 
     __slots__ = ("v",)
+    v: Any
 
     def __init__(self, v: Any) -> None:
         if isinstance(v, np.ndarray):
             v = v.item()
-        self.v = v.v if isinstance(v, Real) else mp.mpf(v)
+        self.v = v.v if isinstance(v, LongReal) else mp.mpf(v)
 
-    def __add__(self, other: Any) -> Real:
-        return Real(self.v + Real(other).v)
+    def __add__(self, other: Any) -> LongReal:
+        return LongReal(self.v + LongReal(other).v)
 
-    def __sub__(self, other: Any) -> Real:
-        return Real(self.v - Real(other).v)
+    def __sub__(self, other: Any) -> LongReal:
+        return LongReal(self.v - LongReal(other).v)
 
-    def __rsub__(self, other: Any) -> Real:
-        return Real(other) - self
+    def __rsub__(self, other: Any) -> LongReal:
+        return LongReal(other) - self
 
-    def __mul__(self, other: Any) -> Real:
-        return Real(self.v * Real(other).v)
+    def __mul__(self, other: Any) -> LongReal:
+        return LongReal(self.v * LongReal(other).v)
 
-    def __truediv__(self, other: Any) -> Real:
-        below = Real(other).v
+    def __truediv__(self, other: Any) -> LongReal:
+        below = LongReal(other).v
         if below == 0:
-            return Real(math.nan if self.v == 0 or mp.isnan(self.v) else mp.inf * mp.sign(self.v))
-        return Real(self.v / below)
+            return LongReal(
+                math.nan if self.v == 0 or mp.isnan(self.v) else mp.inf * mp.sign(self.v)
+            )
+        return LongReal(self.v / below)
 
-    def __rtruediv__(self, other: Any) -> Real:
-        return Real(other) / self
+    def __rtruediv__(self, other: Any) -> LongReal:
+        return LongReal(other) / self
 
-    def __pow__(self, other: Any) -> Real:
-        e = Real(other).v
+    def __pow__(self, other: Any) -> LongReal:
+        e = LongReal(other).v
         if self.v == 0 and e < 0:
-            return Real(mp.inf)
+            return LongReal(mp.inf)
         power = self.v**e
-        return Real(math.nan if isinstance(power, mp.mpc) else power)
+        return LongReal(math.nan if isinstance(power, mp.mpc) else power)
 
-    def __rpow__(self, other: Any) -> Real:
-        return Real(other) ** self
+    def __rpow__(self, other: Any) -> LongReal:
+        return LongReal(other) ** self
 
-    def __neg__(self) -> Real:
-        return Real(-self.v)
+    def __neg__(self) -> LongReal:
+        return LongReal(-self.v)
 
-    def __abs__(self) -> Real:
-        return Real(abs(self.v))
+    def __abs__(self) -> LongReal:
+        return LongReal(abs(self.v))
 
     def __float__(self) -> float:
         try:
@@ -78,19 +81,19 @@ class Real:
             return math.copysign(math.inf, self.v)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.v == Real(other).v)
+        return bool(self.v == LongReal(other).v)
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self.v < Real(other).v)
+        return bool(self.v < LongReal(other).v)
 
     def __le__(self, other: Any) -> bool:
-        return bool(self.v <= Real(other).v)
+        return bool(self.v <= LongReal(other).v)
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self.v > Real(other).v)
+        return bool(self.v > LongReal(other).v)
 
     def __ge__(self, other: Any) -> bool:
-        return bool(self.v >= Real(other).v)
+        return bool(self.v >= LongReal(other).v)
 
     __hash__ = None  # type: ignore[assignment]
     __radd__, __rmul__ = __add__, __mul__
@@ -102,17 +105,18 @@ class Real:
 def _real(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of mpmath for each element; NaN outside of its domain, infinite at its poles."""
 
-    def one(*xs: Any) -> Real:
-        vs = [Real(x).v for x in xs]
+    def one(*xs: Any) -> LongReal:
+        vs = [LongReal(x).v for x in xs]
         if any(mp.isnan(v) for v in vs):
-            return Real(math.nan)
+            return LongReal(math.nan)
         try:
             y = f(*vs)
         except (ValueError, ZeroDivisionError):
-            return Real(math.nan)
-        return Real(math.nan if isinstance(y, mp.mpc) else y)
+            return LongReal(math.nan)
+        return LongReal(math.nan if isinstance(y, mp.mpc) else y)
 
-    return np.frompyfunc(one, _arity(f), 1)
+    made: Callable[..., Any] = np.frompyfunc(one, _arity(f), 1)
+    return made
 
 
 def _arity(f: Any) -> int:
@@ -137,7 +141,11 @@ def _bessel(n: int) -> Callable[..., Any]:
                 k += 1
                 term *= -x * x / 2 / (k * (2 * n + 2 * k + 1))
             return total
-        return mp.sqrt(mp.pi / 2 / x) * mp.besselj(n + mp.mpf(1) / 2, x) if x > 0 else (-1) ** n * j(-x)
+        return (
+            mp.sqrt(mp.pi / 2 / x) * mp.besselj(n + mp.mpf(1) / 2, x)
+            if x > 0
+            else (-1) ** n * j(-x)
+        )
 
     return j
 
@@ -171,7 +179,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trunc": lambda x: mp.floor(x) if x > 0 else mp.ceil(x),
     "arctan2": lambda y, x: mp.atan2(y, x),
     "hypot": lambda x, y: mp.hypot(x, y),
-    "logaddexp": lambda x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))) if x != y else x + mp.log(2),
+    "logaddexp": lambda x, y: (
+        max(x, y) + mp.log1p(mp.exp(-abs(x - y))) if x != y else x + mp.log(2)
+    ),
     "copysign": lambda x, y: abs(x) * (1 if y >= 0 else -1),
     "maximum": lambda x, y: max(x, y),
     "minimum": lambda x, y: min(x, y),
@@ -182,7 +192,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "Erf": lambda x: mp.erf(x),
     "Erfc": lambda x: mp.erfc(x),
     "Erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
-    "Gaussian": lambda x: 2 / mp.sqrt(mp.pi) * mp.exp(-x * x),
+    "Gaussian": lambda x: mp.exp(-x * x),
     "GammaLn": lambda x: mp.loggamma(x),
     "Digamma": lambda x: mp.digamma(x),
     "BetaLn": lambda x, y: mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y),
@@ -204,7 +214,9 @@ def _matrices(f: Callable[..., Any]) -> Callable[..., Any]:
     def each(a: Any, *bs: Any) -> Any:
         if a.ndim > 2:
             return np.stack([each(*rows) for rows in zip(a, *bs, strict=True)])
-        return _array(f(_matrix(a), *[_matrix(b) if b.ndim == 2 else _matrix(b[:, None]) for b in bs]))
+        return _array(
+            f(_matrix(a), *[_matrix(b) if b.ndim == 2 else _matrix(b[:, None]) for b in bs])
+        )
 
     return each
 
@@ -216,24 +228,26 @@ def _matrix(a: Any) -> Any:
 def _back(m: Any) -> Any:
     out = np.empty((m.rows, m.cols), dtype=object)
     for at in np.ndindex(m.rows, m.cols):
-        out[at] = Real(m[at])
+        out[at] = LongReal(m[at])
     return out
 
 
 def _solve(a: Any, b: Any) -> Any:
-    made = _matrices(lambda m, n: _back(mp.lu_solve(m, n) if n.cols == 1 else mp.inverse(m) * n))(a, b)
+    made = _matrices(lambda m, n: _back(mp.lu_solve(m, n) if n.cols == 1 else mp.inverse(m) * n))(
+        a, b
+    )
     return made[..., 0] if b.ndim < a.ndim else made
 
 
 MATRICES: dict[str, Callable[..., Any]] = {
-    "Det": _matrices(lambda m: Real(mp.det(m))),
+    "Det": _matrices(lambda m: LongReal(mp.det(m))),
     "Inverse": _matrices(lambda m: _back(mp.inverse(m))),
     "Cofactors": _matrices(lambda m: _back(mp.det(m) * mp.inverse(m).T)),
     "Solve": _solve,
 }
 
 
-class Namespace:
+class ManyDigits:
     """NumPy's names for arrays of many-digit numbers."""
 
     def __init__(self) -> None:
@@ -260,11 +274,11 @@ class Namespace:
         return self._test(x, lambda v: v < 0)
 
     def _test(self, x: Any, f: Callable[[Any], bool]) -> Any:
-        return np.asarray(np.frompyfunc(lambda a: bool(f(Real(a).v)), 1, 1)(x), dtype=bool)
+        return np.asarray(np.frompyfunc(lambda a: bool(f(LongReal(a).v)), 1, 1)(x), dtype=bool)
 
     def ldexp(self, x: Any, n: Any) -> Any:
         """x * 2**n."""
-        return np.frompyfunc(lambda a, k: Real(mp.ldexp(Real(a).v, int(k))), 2, 1)(x, n)
+        return np.frompyfunc(lambda a, k: LongReal(mp.ldexp(LongReal(a).v, int(k))), 2, 1)(x, n)
 
 
 def run(
@@ -286,7 +300,7 @@ def values(
     xs: Sequence[Tensor], ys: Sequence[Tensor], arrays: Sequence[Any], digits: int = 1000
 ) -> dict[Tensor, Any]:
     """The same by tensor; of all tensors on the way, too, if ys are all of them."""
-    xp = Namespace()
+    xp = ManyDigits()
     with mp.workdps(digits):
         known: dict[Tensor, Any] = {x: lifted(a) for x, a in zip(xs, arrays, strict=True)}
         for node in Program(xs, ys).nodes:
@@ -302,11 +316,11 @@ def lifted(array: Any) -> Any:
         return array
     out = np.empty(array.shape, dtype=object)
     for at in np.ndindex(array.shape):
-        out[at] = Real(float(array[at]))
+        out[at] = LongReal(float(array[at]))
     return out
 
 
-def _node(xp: Namespace, node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+def _node(xp: ManyDigits, node: Node, inputs: list[Any]) -> tuple[Any, ...]:
     op: Any = node.op
     if isinstance(op, Constant):
         return (lifted(op.value),)
@@ -324,7 +338,7 @@ def _node(xp: Namespace, node: Node, inputs: list[Any]) -> tuple[Any, ...]:
     if special is not None:
         return (_array(_real(special)(*inputs)),)
     if op.type == "Exponent":
-        whole = np.frompyfunc(lambda a: int(mp.frexp(Real(a).v)[1]), 1, 1)
+        whole = np.frompyfunc(lambda a: int(mp.frexp(LongReal(a).v)[1]), 1, 1)
         return (np.asarray(whole(inputs[0]), dtype=node.outputs[0].dtype),)
     try:
         made = op.kernel(xp, *inputs)
@@ -344,9 +358,9 @@ def _cast(x: Any, dtype: Any) -> Any:
 def _array(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return x
-    if isinstance(x, Real | float | int) and not isinstance(x, bool):
+    if isinstance(x, LongReal | float | int) and not isinstance(x, bool):
         out = np.empty((), dtype=object)
-        out[()] = Real(x)
+        out[()] = LongReal(x)
         return out
     return np.asarray(x)
 

@@ -189,7 +189,12 @@ class Matcher:
                     yield from self._factors(rest, others, power, c * scale**f, bound)
 
     def _factors(
-        self, known: list[tuple[Term, int]], have: dict[Term, int], power: int, scale: float, b: Bound
+        self,
+        known: list[tuple[Term, int]],
+        have: dict[Term, int],
+        power: int,
+        scale: float,
+        b: Bound,
     ) -> Iterator[Match]:
         if not known:
             yield Match(b, scale, power, tuple(have.items()))

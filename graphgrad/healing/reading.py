@@ -16,8 +16,8 @@ from ..ops.elementwise.exponential import EXP, LOG, SQRT, Exp, Log, Log1p, Sqrt
 from ..ops.elementwise.powers import Power, Reciprocal, Square
 from ..ops.reduce.reductions import ReduceMean, ReduceSum
 from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims
+from ..ops.shape.slicing import FULL, Slice
 from ..ops.sources import Identity
-from ..ops.shape.slicing import Slice
 from ..optimise.facts import uniform_value
 from .terms import CALL, CancelsError, Term, Terms
 
@@ -39,11 +39,11 @@ class Fit:
         return cls._known.setdefault(shape, cls(shape))
 
 
-class Part:
+class OutputOf:
     """A call of an op of several outputs: one of these."""
 
     __slots__ = ("index", "op")
-    _known: dict[tuple[Op, int], Part] = {}
+    _known: dict[tuple[Op, int], OutputOf] = {}
 
     def __init__(self, op: Op, index: int) -> None:
         self.op, self.index = op, index
@@ -58,26 +58,32 @@ class Reader:
     """Reads the terms of nodes whose inputs were read.
 
     of   tensor -> its term
+    at   the node that is read
     """
 
     def __init__(self) -> None:
         self.terms = Terms(EXP)
         self.of: dict[Tensor, Term] = {}
+        self.at: Node | None = None
 
     def term(self, t: Tensor) -> Term:
         """The term of a tensor; of one that was not read, itself."""
         known = self.of.get(t)
         if known is None:
-            known = self.of[t] = self._constant(t) or self.terms.atom(t)
+            known = self.of[t] = self.terms.atom(t)
         return known
 
-    def _constant(self, t: Tensor) -> Term | None:
-        if kind_of(t.dtype) not in "fiu":
+    def _number(self, t: Tensor) -> Term | None:
+        """The number that was written in the expression that is read: 1 in 1 + exp(x).
+
+        A constant from another line may be one that somebody differentiates by.
+        """
+        if self.at is None or t.node.position != self.at.position or kind_of(t.dtype) not in "fiu":
             return None
         value = uniform_value(t)
         if value is None or not math.isfinite(value):
             return None
-        return self.shaped(self.terms.number(float(value)), t.shape)
+        return self.terms.number(float(value))
 
     def shaped(self, term: Term, shape: Shape) -> Term:
         """A term in a shape that it does not have by itself."""
@@ -85,13 +91,14 @@ class Reader:
 
     def loose(self, t: Tensor) -> Term:
         """The term of an operand that broadcasts."""
-        term = self.term(t)
+        term = self._number(t) or self.term(t)
         while term.kind == CALL and isinstance(term.key, Fit):
             term = term.parts[0]
         return term
 
     def read(self, node: Node) -> None:
         """Note the terms of a node's outputs."""
+        self.at = node if len(node.inputs) > 1 else None
         if len(node.outputs) != 1 or not is_real(node.outputs[0]):
             for t in node.outputs:
                 self.of[t] = self._opaque(node, t)
@@ -105,8 +112,7 @@ class Reader:
             except CancelsError:
                 term = None
         if term is None:
-            constant = self._constant(y)
-            term = self._opaque(node, y) if constant is None else constant
+            term = self._opaque(node, y)
         self.of[y] = self.shaped(term, y.shape)
 
     def _opaque(self, node: Node, y: Tensor) -> Term:
@@ -116,7 +122,7 @@ class Reader:
             return self.terms.atom(y)
         if len(node.outputs) > 1:
             args = [self.term(t) for t in node.inputs]
-            return self.terms.call(Part.of(op, y.index), *args, shape=y.shape)
+            return self.terms.call(OutputOf.of(op, y.index), *args, shape=y.shape)
         if op.elementwise:
             args = [self.loose(t) for t in node.inputs]
             term = self.terms.call(op, *args)
@@ -134,7 +140,7 @@ def is_real(t: Tensor) -> bool:
     return bool(t.type.differentiable) and kind_of(t.dtype) != "c"
 
 
-# --- what ops compute ----------------------------------------------------------------------------
+# --- what ops compute ---------------------------------------------------------------------------
 
 
 def _add(r: Reader, node: Node) -> Term:
@@ -235,14 +241,29 @@ def _reduce(r: Reader, node: Node) -> Term:
 def _expand(r: Reader, node: Node) -> Term | None:
     op: Any = node.op
     inner, c = r.terms.monomial(r.term(node.inputs[0]))
-    if inner.kind == CALL and type(inner.key) in (ReduceSum, ReduceMean):
-        if inner.key.axes == op.axes and not inner.key.keepdims:
-            kept = type(inner.key)(op.axes, True)
-            call = r.terms.call(kept, *inner.parts, shape=node.outputs[0].shape)
-            return r.terms.scaled(call, c)
+    reduces = inner.kind == CALL and type(inner.key) in (ReduceSum, ReduceMean)
+    if reduces and inner.key.axes == op.axes and not inner.key.keepdims:
+        kept = type(inner.key)(op.axes, True)
+        call = r.terms.call(kept, *inner.parts, shape=node.outputs[0].shape)
+        return r.terms.scaled(call, c)
     if op.axes == tuple(range(len(op.axes))):
         return r.loose(node.inputs[0])
     return None
+
+
+def _slice(r: Reader, node: Node) -> Term | None:
+    """New axes put where a sum took them out keep them."""
+    op: Any = node.op
+    inner, c = r.terms.monomial(r.term(node.inputs[0]))
+    if inner.kind != CALL or type(inner.key) not in (ReduceSum, ReduceMean) or inner.key.keepdims:
+        return None
+    key = [*op.key, *[FULL] * (node.outputs[0].ndim - len(op.key))]
+    if any(item is not None and item != FULL for item in key):
+        return None
+    if inner.key.axes != tuple([i for i, item in enumerate(key) if item is None]):
+        return None
+    kept = type(inner.key)(inner.key.axes, True)
+    return r.terms.scaled(r.terms.call(kept, *inner.parts, shape=node.outputs[0].shape), c)
 
 
 READINGS: dict[type[Op], Callable[[Reader, Node], Term | None]] = {
@@ -265,4 +286,5 @@ READINGS: dict[type[Op], Callable[[Reader, Node], Term | None]] = {
     ReduceSum: _reduce,
     ReduceMean: _reduce,
     ExpandDims: _expand,
+    Slice: _slice,
 }

@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..ops.elementwise.exponential import EXP, EXPM1, LOG, LOGADDEXP, SQRT, Sigmoid, expm1, log1p
+from ..ops.elementwise.exponential import (
+    EXP,
+    EXPM1,
+    LOG,
+    LOGADDEXP,
+    SQRT,
+    TANH,
+    Sigmoid,
+    expm1,
+    log1p,
+)
+from ..ops.elementwise.logic import where
 from ..ops.elementwise.magnitudes import ABS
 from ..ops.elementwise.trigonometry import (
     Asin,
@@ -14,7 +25,6 @@ from ..ops.elementwise.trigonometry import (
     Sin,
     Sinh,
     Tan,
-    Tanh,
     arctan,
     cos,
     sin,
@@ -30,15 +40,15 @@ from ..ops.shape.reshaping import ExpandDims, Reshape, Squeeze, Transpose
 from ..ops.shape.slicing import Slice
 from ..ops.special.error import Erf, Erfc
 from . import forms
-from .forms import Form
-from .reading import Fit, Part
+from .forms import StableForm
+from .reading import Fit, OutputOf
 from .terms import CALL, PRODUCT, SUM, Term, Terms, near
 
 if TYPE_CHECKING:
     from .identity import Rewriter
 
 SIGMOID, SOFTPLUS, ERF, ERFC = Sigmoid(), Softplus(), Erf(), Erfc()
-SIN, SINH, TAN, TANH, ATAN, ASIN = Sin(), Sinh(), Tan(), Tanh(), Atan(), Asin()
+SIN, SINH, TAN, ATAN, ASIN = Sin(), Sinh(), Tan(), Atan(), Asin()
 MOVES = (Slice, Reshape, ExpandDims, Squeeze, Transpose, Split, Unstack, Fit)
 """What only moves elements, so that a function of each may be taken before."""
 
@@ -48,7 +58,7 @@ def called(term: Term, key: Any) -> bool:
     return term.kind == CALL and (term.key is key or type(term.key) is key)
 
 
-# --- sums of exponentials --------------------------------------------------------------------------
+# --- sums of exponentials -----------------------------------------------------------------------
 
 
 def exponentials(terms: Terms, term: Term) -> list[tuple[Term, Term]] | None:
@@ -97,7 +107,7 @@ def log_total(terms: Terms, pairs: list[tuple[Term, Term]]) -> Term:
     return total
 
 
-def log_of(rw: Rewriter, term: Term, top: bool = True) -> Term | None:
+def log_of(rw: Rewriter, term: Term) -> Term | None:
     """The logarithm of a term that is positive, by a form of its own; None where there is none."""
     terms = rw.terms
     inner, c = terms.monomial(term)
@@ -108,10 +118,12 @@ def log_of(rw: Rewriter, term: Term, top: bool = True) -> Term | None:
         if positive(pairs):
             return log_total(terms, pairs)
         if all(not w.is_number or w.key > 0 for _, w in pairs) and len(pairs) < 16:
-            return terms.call(Form.of(forms.shifted_log), *[t for pair in pairs for t in pair])
+            return terms.call(
+                StableForm.of(forms.shifted_log), *[t for pair in pairs for t in pair]
+            )
         return None
     if called(inner, ERFC) and c == 0.5:
-        return terms.call(Form.of(forms.log_half_erfc), *inner.parts)
+        return terms.call(StableForm.of(forms.log_half_erfc), *inner.parts)
     known: list[tuple[Term, float]] = []
     rest: list[tuple[Term, int]] = []
     for base, e in terms.factors(inner):
@@ -138,25 +150,29 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
         return None
     key: Any = base.key
     if key is EXP:
-        return base.parts[0]
+        inner: Term = base.parts[0]
+        return inner
     if key is SIGMOID:
         return terms.scaled(terms.call(SOFTPLUS, terms.scaled(base.parts[0], -1.0)), -1.0)
     if type(key) is Softmax:
         return terms.call(LogSoftmax(key.axis), *base.parts, shape=base.shape)
     if key is ERFC:
-        return terms.call(Form.of(forms.log_erfc), *base.parts)
+        return terms.call(StableForm.of(forms.log_erfc), *base.parts)
     if type(key) is Cosh:
-        return terms.call(Form.of(forms.log_cosh), *base.parts)
+        return terms.call(StableForm.of(forms.log_cosh), *base.parts)
     if type(key) in (ReduceSum, ReduceMean):
         return _log_of_reduced(terms, base)
-    if type(key) in MOVES or (type(key) is Part and type(key.op) in MOVES):
-        inner = log_of(rw, base.parts[0], False)
-        return None if inner is None else terms.call(key, _in_shape(terms, inner, base.parts[0]), shape=base.shape)
+    if type(key) in MOVES or (type(key) is OutputOf and type(key.op) in MOVES):
+        moved = log_of(rw, base.parts[0])
+        if moved is not None:
+            return terms.call(key, _in_shape(terms, moved, base.parts[0]), shape=base.shape)
     return None
 
 
 def _in_shape(terms: Terms, term: Term, like: Term) -> Term:
-    return term if term.shape == like.shape else terms.call(Fit.to(like.shape), term, shape=like.shape)
+    return (
+        term if term.shape == like.shape else terms.call(Fit.to(like.shape), term, shape=like.shape)
+    )
 
 
 def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
@@ -166,7 +182,9 @@ def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
         n = _count(base)
         total = terms.call(ReduceSum(op.axes, op.keepdims), *base.parts, shape=base.shape)
         log = _log_of_reduced(terms, total) if n else None
-        return None if log is None or n is None else terms.add([(log, 1.0)], -math.log(n), loose=True)
+        return (
+            None if log is None or n is None else terms.add([(log, 1.0)], -math.log(n), loose=True)
+        )
     exponent, weight = split_exp(terms, base.parts[0])
     if exponent is None:
         return None
@@ -175,13 +193,19 @@ def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
         x = _in_shape(terms, exponent, whole)
         return terms.call(ReduceLogSumExp(op.axes, op.keepdims), x, shape=base.shape)
     x = _in_shape(terms, exponent, whole)
-    return terms.call(Form.of(forms.weighted_log, op.axes, op.keepdims), x, weight, shape=base.shape)
+    return terms.call(
+        StableForm.of(forms.weighted_log, op.axes, op.keepdims), x, weight, shape=base.shape
+    )
 
 
 def _count(base: Term) -> int | None:
     """How many elements a reduction takes together; None where that is not known."""
     lengths = [base.parts[0].shape[a] for a in base.key.axes]
-    return math.prod(n for n in lengths if isinstance(n, int)) if all(isinstance(n, int) for n in lengths) else None
+    return (
+        math.prod(n for n in lengths if isinstance(n, int))
+        if all(isinstance(n, int) for n in lengths)
+        else None
+    )
 
 
 def log_of_power(rw: Rewriter, term: Term) -> Term | None:
@@ -200,7 +224,7 @@ def log_of_power(rw: Rewriter, term: Term) -> Term | None:
         if half is not None:
             rw.by = "log1p_square"
             half = terms.scaled(half, math.sqrt(parts[0][1]))
-            return terms.call(Form.of(forms.log1p_square), half)
+            return terms.call(StableForm.of(forms.log1p_square), half)
     if const < 0 or x.is_number or (len(parts) == 1 and x.kind != CALL):
         return None
     length = root_of_squares(rw, terms.call(SQRT, x), False)
@@ -216,22 +240,7 @@ def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:
     for (a, p), (b, q) in (term.parts[0].parts, term.parts[0].parts[::-1]):
         gap = simpler(terms, a, b) if (p, q) == (1, -1) else None
         if gap is not None:
-            return terms.call(Form.of(forms.log1p), terms.multiply([(gap, 1), (b, -1)], loose=True))
-    return None
-
-
-def power_times_log(rw: Rewriter, term: Term) -> Term | None:
-    """x**n log(x) -> x**(n-1) (x log(x))"""
-    terms = rw.terms
-    for log, e in term.parts:
-        if e != 1 or not called(log, LOG):
-            continue
-        x = log.parts[0]
-        n = dict(term.parts).get(x, 0)
-        if n > 1:
-            rest = [(b, k) for b, k in term.parts if b is not log and b is not x]
-            once = terms.call(Form.of(forms.x_log_x), x)
-            return terms.multiply([(once, 1), (x, n - 1), *rest], loose=True)
+            return terms.call(StableForm.of(log1p), terms.multiply([(gap, 1), (b, -1)], loose=True))
     return None
 
 
@@ -247,11 +256,11 @@ def exp_of_exp(rw: Rewriter, term: Term) -> Term | None:
     ((e, c),) = inner
     x = terms.add([(e.parts[0], 1.0)], math.log(-c), loose=True)
     u = terms.add([(t, k) for t, k in parts if t is not e], const, loose=True)
-    return terms.call(Form.of(forms.exp_less_exp), x, u)
+    return terms.call(StableForm.of(forms.exp_less_exp), x, u)
 
 
 def _times_exp(terms: Terms, term: Term) -> Term | None:
-    form = Form.of(forms.exp_less_exp)
+    form = StableForm.of(forms.exp_less_exp)
     for slow, e in term.parts:
         for fast, k in term.parts:
             if e == k == 1 and called(slow, EXP) and called(fast, form):
@@ -340,7 +349,9 @@ def _over_pairs(
         return terms.multiply([(share, -e), (own, e), *others], turn * w.key**e, loose=True)
     if e != -1:
         return None
-    return terms.multiply([(terms.call(EXP, log_total(terms, pairs)), -1), *others], turn, loose=True)
+    return terms.multiply(
+        [(terms.call(EXP, log_total(terms, pairs)), -1), *others], turn, loose=True
+    )
 
 
 def _over_reduced(
@@ -359,7 +370,7 @@ def _over_reduced(
                 x = _in_shape(terms, below, whole)
                 share = terms.call(Softmax(axes[0]), x, shape=x.shape)
             elif other.parts[0] is below:
-                form = Form.of(forms.weighted_share, axes)
+                form = StableForm.of(forms.weighted_share, axes)
                 share = terms.call(form, _in_shape(terms, below, whole), weight, shape=whole.shape)
             else:
                 total = _log_of_reduced(terms, base)
@@ -377,13 +388,15 @@ def _over_reduced(
                 body = _in_shape(terms, terms.multiply([(over, 1), (share, 1)]), other.parts[0])
                 mean = terms.call(op, body, shape=other.shape)
             else:
-                form = Form.of(forms.weighted_mean, axes, op.keepdims)
-                mean = terms.call(form, _in_shape(terms, below, whole), over, weight, shape=other.shape)
+                form = StableForm.of(forms.weighted_mean, axes, op.keepdims)
+                mean = terms.call(
+                    form, _in_shape(terms, below, whole), over, weight, shape=other.shape
+                )
             return terms.multiply([(mean, k), *rest], loose=True)
     return None
 
 
-# --- quotients that are 0 / 0 ------------------------------------------------------------------------
+# --- quotients that are 0 / 0 -------------------------------------------------------------------
 
 DEFICITS: tuple[tuple[Any, int, Any], ...] = (
     (forms.sin_deficit, 3, lambda x: x - sin(x)),
@@ -398,25 +411,26 @@ DEFICITS: tuple[tuple[Any, int, Any], ...] = (
 """What is left of a difference that vanishes at 0, how often it does, and the difference."""
 
 VANISHES = {
-    f.__name__: Form.of(forms.vanishing, Form.of(f), n, naive) for f, n, naive in DEFICITS
+    f.__name__: StableForm.of(forms.vanishing, StableForm.of(f), n, naive)
+    for f, n, naive in DEFICITS
 }
-VANISHING: dict[Any, tuple[int, Form]] = {
-    SIN: (1, Form.of(forms.sinc)),
-    SINH: (1, Form.of(forms.sinhc)),
-    TAN: (1, Form.of(forms.tanc)),
-    TANH: (1, Form.of(forms.tanhc)),
-    ATAN: (1, Form.of(forms.arctanc)),
-    ASIN: (1, Form.of(forms.arcsinc)),
-    EXPM1: (1, Form.of(forms.expm1c)),
-    Form.of(forms.log1p): (1, Form.of(forms.log1pc)),
-    **{VANISHES[f.__name__]: (n, Form.of(f)) for f, n, _ in DEFICITS},
+VANISHING: dict[Any, tuple[int, StableForm]] = {
+    SIN: (1, StableForm.of(forms.sinc)),
+    SINH: (1, StableForm.of(forms.sinhc)),
+    TAN: (1, StableForm.of(forms.tanc)),
+    TANH: (1, StableForm.of(forms.tanhc)),
+    ATAN: (1, StableForm.of(forms.arctanc)),
+    ASIN: (1, StableForm.of(forms.arcsinc)),
+    EXPM1: (1, StableForm.of(forms.expm1c)),
+    StableForm.of(log1p): (1, StableForm.of(forms.log1pc)),
+    **{VANISHES[f.__name__]: (n, StableForm.of(f)) for f, n, _ in DEFICITS},
 }
-"""What is called -> how often it vanishes at 0, and what is left when it is divided by that power."""
+"""What is called -> how often it vanishes at 0, and what is left over that power."""
 
 
 INVERSE = {
-    Form.of(forms.expm1c): Form.of(forms.bernoulli),
-    Form.of(forms.sinhc): Form.of(forms.x_over_sinh),
+    StableForm.of(forms.expm1c): StableForm.of(forms.bernoulli),
+    StableForm.of(forms.sinhc): StableForm.of(forms.x_over_sinh),
 }
 """What 1 / f is called where f overflows."""
 
@@ -435,7 +449,11 @@ def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
         k, scale, rest = found
         rw.by = form.name if n == 1 else "vanishing_quotient"
         left = [(u, turn * (n * abs(m) - k))] if n * abs(m) > k else []
-        made = (terms.call(INVERSE[form], u), -m) if m < 0 and form in INVERSE else (terms.call(form, u), m)
+        made = (
+            (terms.call(INVERSE[form], u), -m)
+            if m < 0 and form in INVERSE
+            else (terms.call(form, u), m)
+        )
         return terms.multiply([made, *left, *rest], scale, loose=True)
     return None
 
@@ -478,17 +496,17 @@ def geometric_sum(rw: Rewriter, term: Term) -> Term | None:
     for below, e in term.parts:
         if below.kind != SUM or e != -1 or len(below.parts) != 1 or not below.key:
             continue
-        (x, c), = below.parts
+        ((x, c),) = below.parts
         if not near(c, -below.key):
             continue
         for above, k in term.parts:
             if above.kind != SUM or k != 1 or len(above.parts) != 1 or not above.key:
                 continue
-            (power, a), = above.parts
+            ((power, a),) = above.parts
             n = _exponent_over(terms, power, x)
             if n is not None and n > 1 and near(a, -above.key):
                 rest = [(b, m) for b, m in term.parts if b is not below and b is not above]
-                total = terms.call(Form.of(forms.geometric, n), x)
+                total = terms.call(StableForm.of(forms.geometric, n), x)
                 return terms.multiply([(total, 1), *rest], a / c, loose=True)
     return None
 
@@ -503,7 +521,7 @@ def _exponent_over(terms: Terms, power: Term, x: Term) -> int | None:
     return int(n) if n == int(n) else None
 
 
-# --- differences ---------------------------------------------------------------------------------
+# --- differences --------------------------------------------------------------------------------
 
 
 def _two(term: Term) -> list[tuple[Term, float]] | None:
@@ -555,7 +573,9 @@ def difference_of_reciprocals(rw: Rewriter, term: Term) -> Term | None:
     if parts is None or len(parts) != 2:
         return None
     (s, p), (t, q) = parts
-    if p * q > 0 or not all(f == ((b, -1),) for f, b in ((terms.factors(x), terms.factors(x)[0][0]) for x in (s, t))):
+    if p * q > 0 or not all(
+        f == ((b, -1),) for f, b in ((terms.factors(x), terms.factors(x)[0][0]) for x in (s, t))
+    ):
         return None
     a, b = terms.factors(s)[0][0], terms.factors(t)[0][0]
     gap = simpler(terms, b, a, p, -q)
@@ -566,8 +586,9 @@ def difference_of_reciprocals(rw: Rewriter, term: Term) -> Term | None:
 
 def _argument_of_log(terms: Terms, term: Term) -> Term | None:
     if called(term, LOG):
-        return term.parts[0]
-    if called(term, Form.of(forms.log1p)):
+        inner: Term = term.parts[0]
+        return inner
+    if called(term, StableForm.of(log1p)):
         return terms.add([(term.parts[0], 1.0)], 1.0, loose=True)
     return None
 
@@ -583,10 +604,10 @@ def difference_of_logs(rw: Rewriter, term: Term) -> Term | None:
     gap = None if a is None or b is None or not near(p, -q) else simpler(terms, a, b)
     if gap is None or b is None:
         return None
-    return terms.scaled(terms.call(Form.of(forms.log_ratio_difference), b, gap), p)
+    return terms.scaled(terms.call(StableForm.of(forms.log_ratio_difference), b, gap), p)
 
 
-def _difference(key: Any, form: Form) -> Any:
+def _difference(key: Any, form: StableForm) -> Any:
     def rule(rw: Rewriter, term: Term) -> Term | None:
         parts = _two(term)
         if parts is None or len(parts) != 2:
@@ -601,9 +622,9 @@ def _difference(key: Any, form: Form) -> Any:
     return rule
 
 
-difference_of_exponentials = _difference(EXP, Form.of(forms.exp_difference))
-difference_of_sigmoids = _difference(SIGMOID, Form.of(forms.sigmoid_difference))
-difference_of_erf = _difference(ERF, Form.of(forms.erf_difference))
+difference_of_exponentials = _difference(EXP, StableForm.of(forms.exp_difference))
+difference_of_sigmoids = _difference(SIGMOID, StableForm.of(forms.sigmoid_difference))
+difference_of_erf = _difference(ERF, StableForm.of(forms.erf_difference))
 
 
 def root_that_cancels(rw: Rewriter, term: Term) -> Term | None:
@@ -611,7 +632,7 @@ def root_that_cancels(rw: Rewriter, term: Term) -> Term | None:
     terms = rw.terms
     factors = terms.factors(term)
     for base, e in factors:
-        if e == 1 and len(factors) > 1 and called(base, Form.of(cancelled_root)):
+        if e == 1 and len(factors) > 1 and called(base, StableForm.of(cancelled_root)):
             rest = [(s, k) for s, k in factors if s is not base]
             b, root, *both = base.parts
             parts = [terms.multiply([(t, 1), *rest], loose=True) for t in both]
@@ -623,7 +644,7 @@ def root_that_cancels(rw: Rewriter, term: Term) -> Term | None:
         rest = [(s, k) for s, k in terms.factors(term) if s is not base]
         away = terms.multiply([(r, 1), *rest], loose=True)
         beside = terms.multiply(rest, loose=True)
-        form = Form.of(cancelled_root)
+        form = StableForm.of(cancelled_root)
         return terms.scaled(terms.call(form, b, root, away, beside), scale)
     return None
 
@@ -631,8 +652,8 @@ def root_that_cancels(rw: Rewriter, term: Term) -> Term | None:
 def cancelled_root(b: Any, root: Any, above: Any, beside: Any) -> Any:
     """above / (root - b) for b < 0, else beside * (root + b)."""
     away = b < 0
-    far = forms.where(away, root - forms.where(away, b, 0.0), 1.0)
-    return forms.where(away, above / far, beside * (root + forms.where(away, 0.0, b)))
+    far = where(away, root - where(away, b, 0.0), 1.0)
+    return where(away, above / far, beside * (root + where(away, 0.0, b)))
 
 
 def _cancelling(terms: Terms, base: Term) -> tuple[Term, Term, Term, float] | None:
@@ -655,11 +676,14 @@ def _cancelling(terms: Terms, base: Term) -> tuple[Term, Term, Term, float] | No
 def _under_root(terms: Terms, root: Term) -> Term | None:
     """What a term is the square root of."""
     if called(root, SQRT):
-        return root.parts[0]
-    if root.kind != CALL or not isinstance(root.key, Form):
+        inner: Term = root.parts[0]
+        return inner
+    if root.kind != CALL or not isinstance(root.key, StableForm):
         return None
     if root.key.fn is forms.lengths:
-        return terms.add([(terms.multiply([(t, 2)], loose=True), 1.0) for t in root.parts], loose=True)
+        return terms.add(
+            [(terms.multiply([(t, 2)], loose=True), 1.0) for t in root.parts], loose=True
+        )
     if root.key.fn is forms.scaled_root:
         pairs = zip(root.parts[::2], root.parts[1::2], strict=True)
         products = [terms.multiply([(x, 1), (y, 1)], loose=True) for x, y in pairs]
@@ -667,7 +691,7 @@ def _under_root(terms: Terms, root: Term) -> Term | None:
     return None
 
 
-# --- lengths -------------------------------------------------------------------------------------
+# --- lengths ------------------------------------------------------------------------------------
 
 
 def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None:
@@ -688,7 +712,7 @@ def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None
         lengths.append(terms.number(math.sqrt(const)))
     if len(lengths) == 1:
         inner, c = terms.monomial(lengths[0])
-        if called(inner, Form) and inner.key.fn is forms.norm:
+        if called(inner, StableForm) and inner.key.fn is forms.norm:
             rw.by = "norm"
             return lengths[0]
         if inner.kind == PRODUCT and all(_length_of(b) for b, _ in inner.parts):
@@ -697,18 +721,22 @@ def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None
         rw.by = "abs"
         return terms.scaled(terms.call(ABS, inner), abs(c))
     rw.by = "hypot"
-    return terms.call(Form.of(forms.lengths), *lengths)
+    return terms.call(StableForm.of(forms.lengths), *lengths)
 
 
 def over_own_length(rw: Rewriter, term: Term) -> Term | None:
     """x / norm(x) -> 0 at 0"""
     terms = rw.terms
     for length, e in term.parts:
-        if e >= 0 or not called(length, Form) or length.key.fn not in (forms.norm, forms.lengths):
+        if (
+            e >= 0
+            or not called(length, StableForm)
+            or length.key.fn not in (forms.norm, forms.lengths)
+        ):
             continue
         if any(_made_of(base, length.parts) for base, k in term.parts if k > 0):
             rest = [(b, k) for b, k in term.parts if b is not length]
-            whole = terms.call(Form.of(forms.whole_norm), length)
+            whole = terms.call(StableForm.of(forms.whole_norm), length)
             return terms.multiply([(whole, e), *rest], loose=True)
     return None
 
@@ -722,7 +750,7 @@ def _made_of(term: Term, xs: tuple[Term, ...]) -> bool:
     if term.kind != CALL:
         return False
     key: Any = term.key
-    moves = type(key) in MOVES or (type(key) is Part and type(key.op) in MOVES)
+    moves = type(key) in MOVES or (type(key) is OutputOf and type(key.op) in MOVES)
     return moves and _made_of(term.parts[0], xs)
 
 
@@ -737,14 +765,14 @@ def _length(terms: Terms, t: Term) -> Term | None:
         if inner is None:
             return None
         x = _in_shape(terms, inner, t.parts[0])
-        return terms.call(Form.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
+        return terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
     if called(t, ReduceMean) and all(isinstance(t.parts[0].shape[a], int) for a in t.key.axes):
         inner = _half(terms, t.parts[0])
         if inner is None:
             return None
         x = _in_shape(terms, inner, t.parts[0])
-        n = math.prod(int(t.parts[0].shape[a]) for a in t.key.axes)  # type: ignore[call-overload]
-        length = terms.call(Form.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
+        n = math.prod(int(t.parts[0].shape[a]) for a in t.key.axes)
+        length = terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
         return terms.scaled(length, n**-0.5) if n else None
     return _half(terms, t)
 
@@ -787,7 +815,7 @@ def _scaled_root(rw: Rewriter, parts: tuple[tuple[Term, float], ...], const: flo
     if not products or len(signs) < 2:
         return None
     rw.by = "scaled_root"
-    return terms.call(Form.of(forms.scaled_root, tuple(signs)), *pairs)
+    return terms.call(StableForm.of(forms.scaled_root, tuple(signs)), *pairs)
 
 
 def arccos_of_cosine(rw: Rewriter, term: Term) -> Term | None:
@@ -798,7 +826,11 @@ def arccos_of_cosine(rw: Rewriter, term: Term) -> Term | None:
     parts = term.parts[0].parts
     dots = [b for b, e in parts if called(b, ReduceSum) and e == 1]
     norms = [_length_of(b) for b, e in parts for _ in range(-e)]
-    if len(dots) != 1 or len(norms) != 2 or len(dots) + len({b for b, e in parts if e < 0}) != len(parts):
+    if (
+        len(dots) != 1
+        or len(norms) != 2
+        or len(dots) + len({b for b, e in parts if e < 0}) != len(parts)
+    ):
         return None
     (dot,) = dots
     options = (dot.key.axes, dot.key.keepdims)
@@ -809,17 +841,17 @@ def arccos_of_cosine(rw: Rewriter, term: Term) -> Term | None:
     if terms.multiply([(x, 1), (y, 1)], loose=True) is not whole:
         return None
     x, y = _in_shape(terms, x, whole), _in_shape(terms, y, whole)
-    return terms.call(Form.of(forms.angle, *options), x, y, shape=dot.shape)
+    return terms.call(StableForm.of(forms.angle, *options), x, y, shape=dot.shape)
 
 
 def _length_of(term: Term) -> Term | None:
     """The norm that a term is, or that it is where it is not 0."""
-    if called(term, Form.of(forms.whole_norm)):
+    if called(term, StableForm.of(forms.whole_norm)):
         term = term.parts[0]
-    return term if called(term, Form) and term.key.fn is forms.norm else None
+    return term if called(term, StableForm) and term.key.fn is forms.norm else None
 
 
-# --- moments, products, tails --------------------------------------------------------------------
+# --- moments, products, tails -------------------------------------------------------------------
 
 
 def moment(terms: Terms, t: Term, c: float) -> tuple[Any, Term, float] | None:
@@ -831,7 +863,7 @@ def moment(terms: Terms, t: Term, c: float) -> tuple[Any, Term, float] | None:
     lengths = [t.parts[0].shape[a] for a in t.key.axes]
     if not all(isinstance(n, int) for n in lengths):
         return None
-    return t.key, t.parts[0], c * math.prod(lengths)  # type: ignore[arg-type]
+    return t.key, t.parts[0], c * math.prod(lengths)
 
 
 def central_moment(rw: Rewriter, term: Term) -> Term | None:
@@ -854,8 +886,13 @@ def central_moment(rw: Rewriter, term: Term) -> Term | None:
             continue
         rw.by = "variance" if x is y else "covariance"
         if x is y:
-            return terms.scaled(terms.call(Form.of(forms.variance, op.axes, op.keepdims), x, shape=joint.shape), p)
-        form = Form.of(forms.covariance, op.axes, op.keepdims)
+            return terms.scaled(
+                terms.call(
+                    StableForm.of(forms.variance, op.axes, op.keepdims), x, shape=joint.shape
+                ),
+                p,
+            )
+        form = StableForm.of(forms.covariance, op.axes, op.keepdims)
         x, y = _in_shape(terms, x, xy), _in_shape(terms, y, xy)
         return terms.scaled(terms.call(form, x, y, shape=joint.shape), p)
     return None
@@ -868,7 +905,7 @@ def product_by_logs(rw: Rewriter, term: Term) -> Term | None:
     if not called(total, ReduceSum) or not called(total.parts[0], LOG):
         return None
     x = _in_shape(terms, total.parts[0].parts[0], total.parts[0])
-    form = Form.of(forms.product_of_logs, total.key.axes, total.key.keepdims)
+    form = StableForm.of(forms.product_of_logs, total.key.axes, total.key.keepdims)
     return terms.call(form, x, shape=total.shape)
 
 
@@ -888,12 +925,14 @@ def tail(rw: Rewriter, term: Term) -> Term | None:
                 continue
             rest = [p for n, p in enumerate(term.parts) if n not in (i, j)]
             rw.by = "scaled_tail" if e == 1 else "tail_ratio"
-            form = Form.of(forms.scaled_tail if e == 1 else forms.tail_ratio)
+            form = StableForm.of(forms.scaled_tail if e == 1 else forms.tail_ratio)
             return terms.multiply([(terms.call(form, x), 1), *rest], loose=True)
     return None
 
 
 def step_of(key: Any) -> Any:
+    """The rule for f(x + n) - f(x) of the gamma functions."""
+
     def rule(rw: Rewriter, term: Term) -> Term | None:
         """gammaln(x + n) - gammaln(x) -> log|x| + ... + log|x + n - 1|"""
         terms = rw.terms
@@ -919,15 +958,9 @@ def _stepped(terms: Terms, key: Any, places: list[Term]) -> Term:
     return terms.add([(terms.call(LOG, terms.call(ABS, x)), 1.0) for x in places], loose=True)
 
 
-
-
-
 def log_near_one(rw: Rewriter, term: Term) -> Term | None:
     """log(1 + x) -> log1p(x)"""
     x = term.parts[0]
     if x.kind != SUM or x.key != 1 or not x.parts:
         return None
-    return rw.terms.call(Form.of(forms.log1p), rw.terms.add([(x, 1.0)], -1.0, loose=True))
-
-
-
+    return rw.terms.call(StableForm.of(log1p), rw.terms.add([(x, 1.0)], -1.0, loose=True))

@@ -10,11 +10,15 @@ from ..ir.types import Shape, broadcast
 
 ATOM, SUM, PRODUCT, CALL = "atom", "sum", "product", "call"
 DIGITS = 1e-15  # coefficients this near to each other are one number
+LONGEST = 8  # parts of a sum or product that are seen as one
 WHOLES = 5040.0  # a coefficient this near to a multiple of 1 / WHOLES is that
 
 
 class CancelsError(Exception):
-    """Terms that would vanish, or constants that would be added up: what was written is meant."""
+    """Terms that would vanish, constants that would be added up, or too many: it stays as it is."""
+
+
+NONE: frozenset[Any] = frozenset()
 
 
 class Term:
@@ -22,14 +26,20 @@ class Term:
 
     kind   ATOM, SUM, PRODUCT or CALL
     key    of an atom the tensor, of a call what is called, of a sum its constant
-    parts  of a sum (term, coefficient), of a product (base, whole exponent), of a call its arguments
+    parts  of a sum (term, coefficient), of a product (base, exponent), of a call arguments
     shape  the common shape of what it is made of
+    calls  what is called in it, not within other calls
     """
 
-    __slots__ = ("key", "kind", "number", "parts", "shape")
+    __slots__ = ("calls", "key", "kind", "number", "parts", "shape")
 
     def __init__(self, kind: str, key: Any, parts: tuple[Any, ...], shape: Shape, number: int):
         self.kind, self.key, self.parts, self.shape, self.number = kind, key, parts, shape, number
+        self.calls: frozenset[Any] = NONE
+        if kind == CALL:
+            self.calls = frozenset([key])
+        elif parts:
+            self.calls = frozenset().union(*[t.calls for t, _ in parts])
 
     @property
     def is_number(self) -> bool:
@@ -107,8 +117,10 @@ class Terms:
         """The terms, with coefficients, and the constant that a term is the sum of."""
         return (term.parts, term.key) if term.kind == SUM else (((term, 1.0),), 0.0)
 
-    def add(self, items: Iterable[tuple[Term, float]], const: float = 0.0, loose: bool = False) -> Term:
-        """The sum of terms times numbers. CancelsError where something would vanish, unless loose."""
+    def add(
+        self, items: Iterable[tuple[Term, float]], const: float = 0.0, loose: bool = False
+    ) -> Term:
+        """The sum of terms times numbers; CancelsError where a term would vanish, unless loose."""
         found: dict[Term, float] = {}
         for term, c in items:
             parts, number = self.addends(term)
@@ -131,6 +143,8 @@ class Terms:
             ((term, c),) = found.items()
             if c == 1:
                 return term
+        if len(found) > LONGEST:
+            raise CancelsError
         parts = tuple(sorted(found.items(), key=_by_number))
         shape = broadcast([t.shape for t in found]) if found else ()
         return self._term(SUM, float(const), parts, shape)
@@ -139,7 +153,9 @@ class Terms:
         """A number times a term."""
         return self.add([(term, c)], loose=True) if c != 1 else term
 
-    def multiply(self, items: Iterable[tuple[Term, int]], c: float = 1.0, loose: bool = False) -> Term:
+    def multiply(
+        self, items: Iterable[tuple[Term, int]], c: float = 1.0, loose: bool = False
+    ) -> Term:
         """The product of powers. CancelsError where something would vanish, unless loose."""
         found: dict[Term, int] = {}
         powers: list[tuple[Term, int]] = []
@@ -175,6 +191,8 @@ class Terms:
     def _product(self, found: dict[Term, int]) -> Term:
         if not found:
             return self.number(1.0)
+        if len(found) > LONGEST:
+            raise CancelsError
         parts = tuple(sorted(found.items(), key=_by_number))
         if len(parts) == 1 and parts[0][1] == 1:
             return parts[0][0]
