@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "random": {"ir", "ops"},
     "vocabulary": {"ops", "differentiate", "lower"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
-    "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
+    "extend": {"ir", "ops", "optimise", "lower", "execute", "laws", "healing"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "differentiate", "rules", "lower", "compiled", "files"},
     "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled"},

@@ -30,6 +30,10 @@ differentiated yet, `python -m graphgrad heal FILE` says what would be rewritten
 a "naive form", and `gg.debug.blame` adds what is healable. This page is written by `python
 tools/healing_doc.py --write`.
 
+With feeds, `gg.heal(ys, at={x: array})` runs the graph in 800 digits beside float64 (it needs
+mpmath), and rewrites only what loses two digits or more there. `gg.extend.identity` takes in an
+identity of yours, once it is shown to hold by sampling in 1000 digits.
+
 Any spelling of a formula is met: x * x or x**2, a - b or -b + a, with a factor in front or under a
 power. Beside the table, the branches of `where` are kept from arguments at which they have no
 derivative, where they are not chosen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import GraphError
@@ -21,12 +21,15 @@ from .forms import StableForm
 from .guard import guarded, needs_guard
 from .identity import RealIdentity, Rewriter
 from .reading import Fit, OutputOf, is_real
+from .shadow import lost_digits, shadow_values
 from .table import rewriter as table
 from .terms import ATOM, CALL, SUM, Term
 
 __all__ = ["Healed", "HealedSite", "heal"]
 
 GUARD = "where"
+LOSES = 2.0
+"""Digits: what loses fewer at given feeds is left as it is."""
 LEFT_ALONE = "left alone: marked"
 
 
@@ -40,6 +43,7 @@ class HealedSite(NamedTuple):
     wrong    what is wrong with what was written
     source   of the identity
     node     the node that computed it
+    lost     decimal digits that are lost at the feeds `at`; None where none were given
 
     >>> x = gg.constant(1e200)
     >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
@@ -54,6 +58,7 @@ class HealedSite(NamedTuple):
     wrong: str
     source: str
     node: Node
+    lost: float | None = None
 
 
 class Healed:
@@ -79,13 +84,20 @@ class Healed:
         if not self.sites:
             return "nothing to heal"
         rows = [("line", "written", "now", "because", "known by")]
-        rows += [(s.where, s.written, s.now, s.wrong, f"{s.name}: {s.source}") for s in self.sites]
+        rows += [
+            (s.where, s.written, s.now, f"{s.wrong}{_digits(s.lost)}", f"{s.name}: {s.source}")
+            for s in self.sites
+        ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]) for row in rows]
         return visible("\n".join(lines))
 
 
-def heal(ys: Any) -> Healed:
+def _digits(lost: float | None) -> str:
+    return "" if lost is None else f"; {lost:.0f} digits are lost"
+
+
+def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     """ys computed by stable forms of what was written, by identities of real functions.
 
     A transform of a forward graph, to be done before `gradients`: log(1 + exp(x)) becomes
@@ -97,12 +109,17 @@ def heal(ys: Any) -> Healed:
     What is marked with a rule of its own, conditions, integers, stop_gradient, draws and bodies of
     control flow are left as they are.
 
-    Parameters: ys: tensors of one graph, in any nesting.
+    Parameters:
+        ys: tensors of one graph, in any nesting.
+        at: {tensor: array}, inputs at which the graph is run in 800 digits (by mpmath) beside
+            float64: only what loses two digits or more there, in value or gradient, is rewritten.
+            None: all that may lose.
 
     Returns: Healed: `.ys` with the structure of ys, `.sites`, and a table by `print`.
 
     Raises: GraphError for tensors of several graphs, and where ys are computed from gradients;
-        TypeError for what is no tensor.
+        TypeError for what is no tensor; for at, MissingBackendError without mpmath, and
+        ExecutionError for a node that has no value in many digits.
 
     >>> x = gg.constant(1000.0)
     >>> healed = gg.heal(gg.log(gg.exp(x)) ** 2)
@@ -114,6 +131,8 @@ def heal(ys: Any) -> Healed:
     tensors = [y for y in flatten(ys) if y is not None]
     graph = _graph_of(tensors)
     plan = HealingPlan(_forward(tensors))
+    if at is not None:
+        plan = plan.where_it_loses(at)
     with GraphScope(graph):
         made = HealedBuild(graph, plan)
         made.run(plan.to_build(tensors))
@@ -134,13 +153,7 @@ def healable(node: Node) -> set[str]:
     plan = HealingPlan([n for n in node.graph.nodes if n.origin is None])
     found: set[str] = set()
     for root, fired in plan.fired.items():
-        leaves = {t.node for t in plan.leaves(root)}
-        inside, stack = {root}, [root]
-        while stack:
-            new = {t.node for t in stack.pop().inputs} - leaves - inside
-            inside |= new
-            stack += new
-        if node in inside:
+        if node in plan.within(root):
             found.update(i.name for i in fired)
     return found
 
@@ -184,10 +197,12 @@ class HealingPlan:
     marked   node -> the identity that was not applied, since a rule speaks for the node
     guards   choices of which a branch is kept from arguments that are not chosen
     changed  nodes that are built anew
+    only     nodes that may be rewritten, and what they lose; None: all
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], only: Mapping[Node, float] | None = None) -> None:
         self.nodes = nodes
+        self.only = only
         self.rewriter: Rewriter = table()
         self.terms: dict[Node, Term] = {}
         self.fired: dict[Node, list[RealIdentity]] = {}
@@ -207,6 +222,8 @@ class HealingPlan:
                 continue
             before = reader.loose(y)
             term, fired = rewriter.rewritten(before)
+            if self.only is not None and node not in self.only:
+                term, fired = before, []
             if fired and own:
                 self.marked[node] = fired[0]
             elif fired and not _same(node, term, fired):
@@ -217,8 +234,36 @@ class HealingPlan:
             reader.of[y] = reader.shaped(term, y.shape)
             self.stands.setdefault(reader.of[y], y)
             self.stands.setdefault(term, y)
-        if node.op is WHERE and not own and needs_guard(node):
+        lets = self.only is None or node in self.only
+        if node.op is WHERE and not own and lets and needs_guard(node):
             self.guards.add(node)
+
+    def where_it_loses(self, at: Mapping[Tensor, Any]) -> HealingPlan:
+        """The plan that rewrites only what loses digits at feeds."""
+        leaves = {node: self.leaves(node) for node in self.terms}
+        wanted = dict.fromkeys([*at, *[t for ts in leaves.values() for t in ts]])
+        known = shadow_values(self.nodes, list(wanted), at)
+        losing: dict[Node, float] = {}
+        for node, ts in leaves.items():
+            lost = lost_digits(node.outputs[0], list(dict.fromkeys(ts)), known)
+            if lost >= LOSES:
+                within = self.within(node) & set(self.terms)
+                losing.update({n: max(lost, losing.get(n, 0.0)) for n in within})
+        for node in self.guards:
+            lost = lost_digits(node.outputs[0], list(at), known)
+            if lost >= LOSES:
+                losing[node] = lost
+        return HealingPlan(self.nodes, losing)
+
+    def within(self, root: Node) -> set[Node]:
+        """The nodes of what is written, from the leaves of its term to a rewritten node."""
+        leaves = {t.node for t in self.leaves(root)}
+        inside, stack = {root}, [root]
+        while stack:
+            new = {t.node for t in stack.pop().inputs} - leaves - inside
+            inside |= new
+            stack += new
+        return inside
 
     def _changed(self) -> set[Node]:
         """Nodes that read what is rewritten; all of a region of which one does."""
@@ -288,18 +333,20 @@ class HealingPlan:
     def sites(self) -> Iterator[HealedSite]:
         """What was done, in the order of building."""
         for node in self.nodes:
-            where = show(node.position)
+            where, lost = show(node.position), None if self.only is None else self.only.get(node)
             for identity in self.fired.get(node, [])[:1]:
                 i = identity
-                yield HealedSite(where, i.name, i.written, i.now, i.wrong, i.source, node)
+                yield HealedSite(where, i.name, i.written, i.now, i.wrong, i.source, node, lost)
             if node in self.marked:
                 i = self.marked[node]
-                yield HealedSite(where, i.name, i.written, LEFT_ALONE, i.wrong, i.source, node)
+                yield HealedSite(
+                    where, i.name, i.written, LEFT_ALONE, i.wrong, i.source, node, lost
+                )
             if node in self.guards:
                 yield HealedSite(
                     where, GUARD, "where(c, f(x), y)", "where(c, f(where(c, x, 1)), y)",
                     "0 times infinity in the gradient of what is not chosen",
-                    "the double where of autodiff folklore", node,
+                    "the double where of autodiff folklore", node, lost,
                 )  # fmt: skip
 
 

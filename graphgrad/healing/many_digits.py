@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ExecutionError
+from ..base.errors import ExecutionError, MissingBackendError
 from ..base.lazy import lazy_module
 from ..ir.node import Node, Tensor
 from ..ir.program import Program
@@ -20,8 +20,11 @@ from ..ops.base import Constant, Full
 
 mp = lazy_module("mpmath")
 
-DIGITS = 120
-"""Beyond those that cancel between numbers of all exponents, which are given as `digits`."""
+
+def needed_package(who: str) -> None:
+    """MissingBackendError without mpmath."""
+    if mp is None:
+        raise MissingBackendError(f"{who} needs the package 'mpmath': pip install mpmath")
 
 
 class LongReal:

@@ -1168,6 +1168,10 @@ def _larger_root(a: Any, b: Any, c: Any) -> Any:
     return where(away, -2.0 * c / far, 0.5 * (root - where(away, 0.0, b)) / a)
 
 
+OWN: dict[str, RealIdentity] = {}
+"""Those of the user's, by name."""
+
+
 def rewriter() -> Rewriter:
     """Rewrites by every identity of the table."""
     made = Rewriter()
@@ -1180,7 +1184,7 @@ def rewriter() -> Rewriter:
 def _compiled() -> tuple[tuple[RealIdentity, Any, tuple[Any, ...]], ...]:
     before = Rewriter()
     compiled = []
-    for identity in IDENTITIES:
+    for identity in (*IDENTITIES, *OWN.values()):
         rule: Any = identity.rule
         heads = identity.heads
         if rule is None:
@@ -1189,3 +1193,8 @@ def _compiled() -> tuple[tuple[RealIdentity, Any, tuple[Any, ...]], ...]:
         before.put(identity, rule, heads)
         compiled.append((identity, rule, heads))
     return tuple(compiled)
+
+
+def forget_compiled() -> None:
+    """The table has changed."""
+    _compiled.cache_clear()

@@ -191,3 +191,28 @@ def test_lint_names_naive_forms():
     assert found.kind == "naive form"
     assert "log(1 + exp(x))" in found.message
     assert "gg.heal" in found.suggestion
+
+
+def test_at_feeds_only_what_loses_is_rewritten():
+    pytest.importorskip("mpmath")
+    x, y = gg.placeholder(()), gg.placeholder(())
+    z = gg.log(1 + gg.exp(x)) + gg.sqrt(y * y)
+    names = [s.name for s in gg.heal(z, at={x: np.float64(1000.0), y: np.float64(3.0)}).sites]
+    assert names == ["log1pexp"]
+    (site,) = gg.heal(z, at={x: np.float64(1.0), y: np.float64(1e200)}).sites
+    assert (site.name, site.lost) == ("abs", 16.0)
+    assert gg.heal(z, at={x: np.float64(1.0), y: np.float64(3.0)}).sites == ()
+    tanh = (gg.exp(x) - gg.exp(-x)) / (gg.exp(x) + gg.exp(-x))
+    made = gg.heal(tanh, at={x: np.float64(800.0)}).ys
+    assert gg.compile(x, made)(800.0) == 1.0
+    with pytest.raises(gg.GraphError, match="at= needs a value"):
+        gg.heal(z, at={x: np.float64(1.0)})
+
+
+def test_an_identity_of_the_user_is_shown_before_it_is_taken():
+    pytest.importorskip("mpmath")
+    words = {"written": "exp(4 log(x))", "now": "x**4", "wrong": "loses digits"}
+    with pytest.raises(ValueError, match="does not hold: at"):
+        gg.extend.identity("four", lambda x: gg.exp(4.0 * gg.log(x)), lambda x: x**3, **words)
+    with pytest.raises(ValueError, match="already"):
+        gg.extend.identity("tanh", gg.exp, gg.exp, **words)
