@@ -416,7 +416,7 @@ def scaled_tail(x: Tensor) -> Tensor:
 def erf_difference(x: Tensor, y: Tensor) -> Tensor:
     """erf(x) - erf(y), by the tail in which both are."""
     right, left = minimum(x, y) > 0.5, maximum(x, y) < -0.5
-    flip = where(left, -1.0, 1.0) + zeros_like(x)
+    flip = where(left, like(-1.0, x), 1.0)
     tail = logical_or(right, left)
     a, b = where(tail, flip * x, 1.0), where(tail, flip * y, 1.0)
     c, d = where(tail, 0.0, x), where(tail, 0.0, y)
@@ -428,7 +428,7 @@ def exp_difference(x: Tensor, y: Tensor) -> Tensor:
     with override_gradient(EXP_DIFFERENCE, inputs=[x, y]):
         first = x >= y
         top, low = where(first, x, y), where(first, y, x)
-        return where(first, -1.0, 1.0) * exp(top) * expm1(low - top)
+        return where(first, like(-1.0, x), 1.0) * exp(top) * expm1(low - top)
 
 
 def cos_difference(x: Tensor, y: Tensor) -> Tensor:
@@ -448,7 +448,7 @@ def sigmoid_difference(x: Tensor, y: Tensor) -> Tensor:
     """sigmoid(x) - sigmoid(y), of which neither rounds to 1."""
     first = x >= y
     top, low = where(first, x, y), where(first, y, x)
-    return where(first, -1.0, 1.0) * (sigmoid(top) * sigmoid(-low) * expm1(low - top))
+    return where(first, like(-1.0, x), 1.0) * (sigmoid(top) * sigmoid(-low) * expm1(low - top))
 
 
 def log_ratio_difference(x: Tensor, d: Tensor) -> Tensor:

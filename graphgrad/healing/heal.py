@@ -383,6 +383,7 @@ class HealedBuild(Transplant):
         return outputs
 
     def _fitted(self, made: Tensor, y: Tensor) -> Tensor:
+        assert made.dtype is y.dtype, (made, y)
         return made if made.shape == y.shape else _reshaped(made, y.shape)
 
     def _get(self, term: Term, node: Node) -> Tensor:

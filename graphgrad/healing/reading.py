@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..base.kinds import kind_of
+from ..base.kinds import kind_of, limits_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Shape
@@ -59,12 +59,14 @@ class Reader:
 
     of   tensor -> its term
     at   the node that is read
+    unit  the rounding of its dtype, and so of numbers in it
     """
 
     def __init__(self) -> None:
         self.terms = Terms(EXP)
         self.of: dict[Tensor, Term] = {}
         self.at: Node | None = None
+        self.unit = 0.0
 
     def term(self, t: Tensor) -> Term:
         """The term of a tensor; of one that was not read, itself."""
@@ -99,6 +101,8 @@ class Reader:
     def read(self, node: Node) -> None:
         """Note the terms of a node's outputs."""
         self.at = node if len(node.inputs) > 1 else None
+        if node.outputs and is_real(node.outputs[0]):
+            self.unit = float(limits_of(node.outputs[0].dtype).eps)
         if len(node.outputs) != 1 or not is_real(node.outputs[0]):
             for t in node.outputs:
                 self.of[t] = self._opaque(node, t)

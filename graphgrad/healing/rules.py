@@ -921,7 +921,7 @@ def tail(rw: Rewriter, term: Term) -> Term | None:
             if not called(other, EXP) or k != 1:
                 continue
             exponent, d = terms.monomial(other.parts[0])
-            if exponent is not square or abs(d * e - c) > 1e-14 * c:
+            if exponent is not square or abs(d * e - c) > 16 * rw.reader.unit * c:
                 continue
             rest = [p for n, p in enumerate(term.parts) if n not in (i, j)]
             rw.by = "scaled_tail" if e == 1 else "tail_ratio"
