@@ -293,6 +293,7 @@ if _typing.TYPE_CHECKING:
     from .files.saving import save
     from .files.weights import export_weights, import_weights
     from .functions import Function, function
+    from .healing.heal import Healed, HealedSite, heal
     from .inspect.diff import Difference, graph_diff
     from .inspect.passes import PassRecord
     from .inspect.scene.overlay import Overlay
@@ -492,6 +493,8 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     "export_numpy", "export_weights", "import_weights",
     # checking
     "Explanation", "Finding", "PathOf", "Report", "SiteUse", "check_gradient", "explain", "lint",
+    # healing
+    "Healed", "HealedSite", "heal",
     # attributing
     "Attribution", "attribute",
     # looking
@@ -589,6 +592,7 @@ _FIRST_USE = {
     "files.saving": "save",
     "files.weights": "export_weights import_weights",
     "functions": "Function function",
+    "healing.heal": "Healed HealedSite heal",
     "inspect.diff": "Difference graph_diff",
     "inspect.write.dot": "to_dot write_dot",
     "inspect.write.html": "to_html write_html",
@@ -679,13 +683,9 @@ if not _typing.TYPE_CHECKING:
         if name in _HOMES:
             value = globals()[name] = getattr(_module(_HOMES[name]), name)
             return value
-        if name.startswith("_"):
-            raise _unknown_name(__name__, name)
-        if name.isidentifier() and _find_spec(f"{__name__}.{name}"):
+        if not name.startswith("_") and name.isidentifier() and _find_spec(f"{__name__}.{name}"):
             return _module(name)
-        modules = "nn special linalg random optimizers training initializers rules debug"
-        elsewhere = {module: _module(module).__all__ for module in modules.split()}
-        raise _unknown_name(__name__, name, elsewhere)
+        raise _unknown_name(__name__, name)
 
     def _module(name):
         return _import_module(f"{__name__}.{name}")

@@ -89,6 +89,11 @@ COMMANDS = {
         "commands.checking:lint_arguments",
         "commands.checking:run_lint",
     ),
+    "heal": Command(
+        "say which naive formulas have a stable form, and which; exit code 1 where there are any",
+        "commands.checking:heal_arguments",
+        "commands.checking:run_heal",
+    ),
     "explain": Command(
         "say which rule answers on each path from outputs to inputs",
         "commands.checking:explain_arguments",

@@ -17,7 +17,7 @@ from .base.depth import Bounded
 from .base.errors import DTypeError, ExecutionError, GraphError, StateError
 from .base.first_tries import answer
 from .base.flags import truth
-from .base.lazy import LazyMethod
+from .base.lazy import LazyMethod, lazy_module
 from .base.solving import told_names
 from .base.tree import flatten, tree_map
 from .base.words import visible_lines
@@ -46,6 +46,8 @@ from .optimise.pipeline import Change, Watch, optimise
 
 __all__ = ["CompiledFunction", "compile", "evaluate"]
 
+_healing: Any = lazy_module("graphgrad.healing.heal")
+
 Passes = Callable[..., tuple[Program, list[Change]]]
 
 REFINED = 16  # sets of lengths whose optimisation `explain` tells
@@ -63,6 +65,7 @@ def compile(
     verify: bool = False,
     watch: Watch | None = None,
     memory: float | None = None,
+    heal: bool = False,
     **options: Any,
 ) -> CompiledFunction[list[Any]]: ...
 @overload
@@ -77,6 +80,7 @@ def compile(
     verify: bool = False,
     watch: Watch | None = None,
     memory: float | None = None,
+    heal: bool = False,
     **options: Any,
 ) -> CompiledFunction[Y]: ...
 @restored
@@ -92,6 +96,7 @@ def compile(
     verify: bool = False,
     watch: Watch | None = None,
     memory: float | None = None,
+    heal: bool = False,
     **options: Any,
 ) -> CompiledFunction:
     """A function of arrays that computes outputs from inputs.
@@ -118,6 +123,8 @@ def compile(
             loops keep as much of the runs as fits and compute the rest again, if need be from the
             state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
             takes may be more. Within a limit "llvm" packs no matrices for products in loops.
+        heal: compute outputs and updates by stable forms, as gg.heal(outputs).ys does; an error
+            where they were differentiated.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
             `check=True` verifies every kernel's result and every use of memory there, slowly;
@@ -141,6 +148,8 @@ def compile(
     """
     truth("optimize", optimize)
     truth("verify", verify)
+    if truth("heal", heal):
+        outputs, updates = _healed(outputs, updates or {})
     with Bounded():
         chosen = load_backend(backend, **options)
         passes = _passes(optimize, verify, chosen)
@@ -148,6 +157,16 @@ def compile(
             chosen = chosen.frugal()
             passes = _within(_bytes(memory), passes, chosen)
         return _compile(inputs, outputs, chosen, updates or {}, state, passes, watch)
+
+
+def _healed(outputs: Any, updates: Mapping[Tensor, Any]) -> tuple[Any, dict[Tensor, Any]]:
+    """Outputs and updates by stable forms."""
+    news = [t for t in updates.values() if isinstance(t, Tensor)]
+    if not any(isinstance(t, Tensor) for t in [*flatten(outputs), *news]):
+        return outputs, dict(updates)
+    outputs, made = _healing.heal((outputs, news)).ys
+    now = iter(made)
+    return outputs, {v: next(now) if isinstance(t, Tensor) else t for v, t in updates.items()}
 
 
 def _passes(optimize: bool, verify: bool, backend: Backend) -> Passes:

@@ -19,6 +19,7 @@ A gradient rule needs nothing of this: it is a function of a `gg.Site` and tenso
 from .execute.backend import Backend, Compiled
 from .execute.kernels import ArrayFunction, Kernel, Kernels, one_call_per_node
 from .execute.loading import backends, load_backend
+from .healing.own import identity
 from .ir.build import build
 from .ir.facts import Derivative, Memory, Traits
 from .ir.onnx import Onnx
@@ -149,6 +150,7 @@ __all__ = [
     "filled",
     "floating_binary",
     "floating_unary",
+    "identity",
     "inexact",
     "instead",
     "is_zero",

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .base.domains import FINITE, FROM_ZERO, NON_NEGATIVE
 from .base.errors import DTypeError, ShapeError
+from .base.first_tries import unknown_names
 from .base.kinds import is_inexact
 from .ir.types import Array, DType, as_dtype
 
@@ -35,6 +36,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)
 
 
 Lengths = int | Sequence[int]

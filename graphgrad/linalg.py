@@ -1,5 +1,8 @@
 """Linear algebra under the names of np.linalg and the array API: `gg.linalg.solve`, ..."""
 
+from typing import TYPE_CHECKING
+
+from .base.first_tries import unknown_names
 from .ops import linalg as _functions
 from .ops.linalg import *  # noqa: F403
 
@@ -8,3 +11,7 @@ __all__ = _functions.__all__
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .base.first_tries import unknown_name
+from .base.first_tries import unknown_names
 from .ops import nn as _functions
 from .ops.nn import *  # noqa: F403
 
@@ -14,6 +14,4 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # a checker would take it for every name it does not know
-
-    def __getattr__(name):
-        raise unknown_name(__name__, name)
+    __getattr__ = unknown_names(__name__)

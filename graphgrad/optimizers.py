@@ -24,7 +24,7 @@ import numpy as np
 
 from .base.domains import BELOW_ONE, NON_NEGATIVE, POSITIVE, PROBABILITY
 from .base.errors import GradientError, ShapeError, StateError
-from .base.first_tries import answer, unknown_name
+from .base.first_tries import answer, unknown_names
 from .base.flags import truth
 from .base.kinds import FLOAT32, accumulated_in, is_half
 from .differentiate.gradients import gradients
@@ -66,9 +66,7 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # a checker would take it for every name it does not know
-
-    def __getattr__(name):
-        raise unknown_name(__name__, name)
+    __getattr__ = unknown_names(__name__)
 
 
 Schedule = Callable[[Tensor], Tensor]

@@ -10,7 +10,7 @@ round.
 
 from typing import TYPE_CHECKING
 
-from .base.first_tries import unknown_name
+from .base.first_tries import unknown_names
 from .ops import random as _functions
 from .ops.random import *  # noqa: F403
 
@@ -22,6 +22,4 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # a checker would take it for every name it does not know
-
-    def __getattr__(name):
-        raise unknown_name(__name__, name)
+    __getattr__ = unknown_names(__name__)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sized
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import numpy as np
 
 from .base.domains import FROM_ONE, FROM_ZERO
 from .base.errors import ShapeError
+from .base.first_tries import unknown_names
 from .base.flags import truth
 from .base.lazy import lazy_module
 from .base.tree import flatten, tree_map
@@ -28,6 +29,10 @@ QUARTERS = 4
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)
 
 
 def batches(

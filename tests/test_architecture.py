@@ -49,8 +49,8 @@ MAY_IMPORT = {
     "execute": {"ir", "ops", "lower"},
     "inspect": {"ir", "ops", "regions", "differentiate", "lower", "execute"},
     "compiled": {"ir", "ops", "optimise", "execute", "lower", "inspect"},
-    "checks": {"ir", "ops", "regions", "differentiate", "compiled"},
-    "debug": {"ir", "ops", "compiled", "execute", "functions"},
+    "checks": {"ir", "ops", "regions", "differentiate", "compiled", "healing"},
+    "debug": {"ir", "ops", "compiled", "execute", "functions", "healing"},
     "files": {"ir", "ops", "regions", "differentiate", "compiled", "functions"},
     "distributed": {"ir", "compiled", "execute"},
     "session": {"ir", "ops", "compiled", "execute"},
@@ -65,9 +65,10 @@ MAY_IMPORT = {
     "random": {"ir", "ops"},
     "vocabulary": {"ops", "differentiate", "lower"},
     "laws": {"ir", "ops", "differentiate", "compiled", "lower", "execute", "checks"},
-    "extend": {"ir", "ops", "optimise", "lower", "execute", "laws"},
+    "extend": {"ir", "ops", "optimise", "lower", "execute", "laws", "healing"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "differentiate", "rules", "lower", "compiled", "files"},
+    "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",
@@ -358,6 +359,7 @@ def test_what_is_imported_on_first_use_points_down_or_is_said_here():
         ("ops", "differentiate"),  # gradients of control flow
         ("regions", "rules"),  # rules by name
         ("compiled", "interop"),  # methods of CompiledFunction
+        ("compiled", "healing"),  # heal=
     }
     found = set()
     for path in files():

@@ -231,7 +231,11 @@ def test_sections_of_an_op_stand_apart_in_any_docstring(f):
     assert after.endswith("\n\n>>> 1\n1" if ">>>" in before else "[DLMF 4.7(ii)].")
 
 
+BESIDE = "what was written stays beside what stands for it"
 HOLDS = {
+    "Healed": BESIDE,
+    "HealedSite": BESIDE,
+    "heal": BESIDE,
     "At": "keeps the tensor for the method that comes after [key]",
     "vmap": "the function of its example builds a loss, and reads its gradient alone",
     **dict.fromkeys(

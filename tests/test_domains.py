@@ -48,7 +48,8 @@ def elsewhere(module, name, parameter):
     return {
         gg.nn: parameter in LENGTHS | PLACES,
         gg.random: name in WHOLE or parameter == "seed",
-        gg.rules: (parameter in OPERANDS and name != "stop") or parameter in tensors_of(name),
+        gg.rules: (parameter in OPERANDS | {"axis"} and name != "stop")
+        or parameter in tensors_of(name),
     }.get(module, parameter == "shape")
 
 

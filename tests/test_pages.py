@@ -18,6 +18,7 @@ PYTHON, SHELL = ("python", "pycon"), ("bash", "console")
 NEEDS = {"bfloat16.md": ["ml_dtypes"], "jax.md": ["jax", "flatbuffers"], "scale.md": ["jax"]}
 NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"], "howto/open.md": ["jax"]}
 NEEDS |= {"onnx_gradients.md": ["onnx", "onnxruntime"]}
+NEEDS |= {"quantised.md": ["onnx", "onnxruntime", "sklearn"]}
 """The packages without which a page cannot run."""
 
 ELSEWHERE = {"tf1.md": "tests/tf1/test_document.py"}
@@ -137,6 +138,13 @@ def differentiable_models():
     sphere = [node("ReduceL2", ["x", "axes"], ["distance"], keepdims=0)]
     axes = {"axes": np.array([1])}
     onnx.save(model_of(sphere, {"x": ["N", 3]}, ["distance"], axes), "distance.onnx")
+    words = [node("Gather", ["table", "ids"], ["words"]), node("Exp", ["words"], ["y"])]
+    inputs = [({"ids": ["N"]}, 7)]
+    onnx.save(model_of(words, inputs, ["y"], {"table": weights["fc"]}), "words.onnx")
+    magic = [node("Magic", ["x"], ["m"], domain="com.acme", scale=0.5), node("Exp", ["m"], ["y"])]
+    made = model_of(magic, {"x": ["N", 3]}, ["y"], domains=[("com.acme", 1)])
+    made.graph.value_info.append(onnx.helper.make_tensor_value_info("m", 1, ["N", 3]))
+    onnx.save(made, "magic.onnx")
     return {}
 
 

@@ -19,7 +19,7 @@ from graphgrad.base.first_tries import FIRST_TRIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "first_tries.md"
-HEAD = """# First tries
+HEAD = """# Common mistakes
 
 What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
 placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by
@@ -124,7 +124,7 @@ class Halved:
 def named():
     """The names that are not there, as they are written: in tests of all, in the page of each."""
     written = {"Tensor": "x.", "Optimizer": "gg.optimizers.SGD(0.1).", "Session": "gg.Session()."}
-    written["CompiledFunction"] = "gg.compile(x, loss)."
+    written |= {"CompiledFunction": "gg.compile(x, loss).", "Graph": "gg.Graph()."}
     for owner, tries in FIRST_TRIES.items():
         start = written.get(owner) or owner.replace("graphgrad", "gg") + "."
         yield owner, [start + name for name in tries if name != "while"]
@@ -157,8 +157,21 @@ def document():
     for title, lines in MISUSES.items():
         parts += [table(title, [line.strip() for line in lines.strip().splitlines()])]
     for owner, lines in named():
-        parts += [table(f"Names that {owner} does not have", lines)]
+        parts += [answers(owner, lines)]
     return "\n".join(parts)
+
+
+def answers(owner, lines):
+    """The names that an owner does not have, those with one answer in one row."""
+    alike = {}
+    for line in lines:
+        alike.setdefault(FIRST_TRIES[owner][line.rpartition(".")[2]], []).append(f"`{line}`")
+    head = f"## Names that {owner} does not have\n\n| you write | it says |\n|---|---|\n"
+    rows = [
+        f"| {', '.join(names)} | {text.replace('|', chr(92) + '|')} |"
+        for text, names in alike.items()
+    ]
+    return head + "\n".join(rows) + "\n"
 
 
 def table(title, lines):

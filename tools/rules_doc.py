@@ -34,7 +34,7 @@ with gg.Graph():
     z = gg.rules.fixed_point(lambda z: gg.tanh(z @ w + x), x)
 ```
 
-[Which rule for which purpose](_made/gallery) has a plot and a graph of each.
+The [rule gallery](_made/gallery) has a plot and a graph of each.
 `gg.rules.library()` lists what follows, `gg.rules.find("spike")` what has a word in it.
 *Contract* is what the rule declares itself to be, which
 `tests/rules/` checks; *linear* says whether it is linear in the gradients that arrive. `dy` is what

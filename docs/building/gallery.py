@@ -16,7 +16,11 @@ import graphgrad as gg
 from .shown import PURPOSES, ones, score, wave
 
 HEAD = """
-The library in pictures: to each rule belong a program, a plot and a graph.
+.. meta::
+   :keywords: surrogate, gradient, clipping, clip, straight-through, ste, guided, backprop, fixed,
+       point, lrp, quantization, reversal, stop, checkpoint, spiking
+
+Each rule of the library comes with a program, a plot and a graph.
 
 - The plot has the function in grey, and what comes back for a gradient of 1 (or what the title
   says): dashed without the rule, orange with it. Where x is a few numbers there are bars.
@@ -34,7 +38,7 @@ def write(folder):
     """Draw what has changed into a folder, and return the text of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = gg.rules.library()
-    text = ["Which rule for which purpose", "=" * 28, HEAD]
+    text = ["Rule gallery", "=" * 12, HEAD]
     for (title, told), rows in PURPOSES.items():
         text += [title, "-" * len(title), "", told.replace("`", "``"), ""]
         for name, shown in rows.items():

@@ -31,7 +31,7 @@ PARTS = {
         *("ops.create.creation", "ops.sources", "ops.arrays.grids"),
         *("ops.signal.window_functions", "ops.dtypes"),
     ),
-    "Shapes, places, sorting": (
+    "Shapes, indexing, sorting": (
         *("ops.base", "ops.shape", "ops.create.diagonal", "ops.reduce.sorting"),
         *(f"ops.arrays.{name}" for name in ("at", "cases", "nonzero", "rearranging", "searching")),
         *("ops.arrays.sets", "ops.arrays.stacking", "ops.arrays.taking", "ops.protocols.queries"),
@@ -42,7 +42,7 @@ PARTS = {
         *("ops.arrays.histograms", "ops.arrays.differences"),
     ),
     "Control flow and Python functions": ("ops.control", "ops.python_function"),
-    "Element by element": ("",),
+    "Element-wise": ("",),
 }
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
@@ -155,7 +155,7 @@ def link(docs, target):
 
 def index(pages):
     """The page that lists the pages of names."""
-    lines = [*headed("Every public name", "="), "", ".. toctree::", "   :maxdepth: 1", ""]
+    lines = [*headed("API reference", "="), "", ".. toctree::", "   :maxdepth: 1", ""]
     return "\n".join([*lines, *(f"   {p.removeprefix('api/')}" for p in pages), ""])
 
 

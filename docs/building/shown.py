@@ -72,18 +72,20 @@ def layer(rule):
 
 PURPOSES = {
     (
-        "A step that shall be learned through",
+        "Training through a step function",
         "Rounding, signs, quantisers have the derivative zero. Straight-through passes the "
         "gradient as if there were no step; a window stops it far outside. The quantisers "
         "beside it have gradients for their ranges and steps too.",
     ): {
         "ste": put("ste(window=1.0)", "gg.sign(x)"),
         "fake_quantise": Shown("y = gg.rules.fake_quantise(x, -1.5, 1.5, bits=2)"),
+        "fake_float8": Shown("y = gg.rules.fake_float8(x, 1.0, format='e5m2')"),
         "lsq": Shown("y = gg.rules.lsq(x, 0.5, bits=3)"),
+        "lsq_plus": Shown("y = gg.rules.lsq_plus(x, 0.5, 1.0, bits=3)"),
         "pact": Shown("y = gg.rules.pact(x, 2.0, bits=2)"),
     },
     (
-        "Spikes",
+        "Surrogate gradients of spikes",
         "A neuron fires or does not. A surrogate is the derivative of a smooth function that "
         "looks like the step.",
     ): {
@@ -93,7 +95,7 @@ PURPOSES = {
         "surrogate": put("surrogate(gg.tanh)", "gg.astype(x > 0, x.dtype)"),
     },
     (
-        "Too large, the wrong way, not at all",
+        "Gradient clipping, scaling, reversal",
         "They change the gradient that would have been, of whatever is in the block; put them "
         "on a `gg.identity` where no op is meant.",
     ): {
@@ -104,7 +106,7 @@ PURPOSES = {
         "stop": put("stop()", "x**2 / 2"),
     },
     (
-        "NaN and infinity",
+        "Numerically stable gradients",
         "Formulas whose value is fine and whose gradient is not. The first makes numbers of "
         "whatever comes, the others know the right one.",
     ): {
@@ -123,7 +125,7 @@ PURPOSES = {
         ),
     },
     (
-        "What a network looks at",
+        "Guided backprop and DeepLIFT",
         "Rules for activations, with which a gradient becomes a picture of what mattered.",
     ): {
         "guided": put("guided()", "gg.nn.relu(x)", dy=wave),
@@ -146,7 +148,7 @@ PURPOSES = {
         ),
     },
     (
-        "Where a score comes from",
+        "Layer-wise relevance propagation",
         "Layer-wise relevance propagation: the gradient that arrives is relevance, and each "
         "rule says how a layer shares it among its inputs. Here the score is what a layer of "
         "four inputs and two outputs makes, or one op.",

@@ -10,6 +10,9 @@ A gradient that is zero
 
 A graph is built of tensors, which stand for arrays that are fed later. ``gg.sign`` is -1, 0 or
 1; it is flat nearly everywhere, so nothing in front of it learns.
+
+.. meta::
+   :keywords: override_gradient, ste, start, first
 """
 
 import matplotlib.pyplot as plt

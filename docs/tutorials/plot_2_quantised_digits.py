@@ -5,6 +5,9 @@ Quantisation-aware training
 A network with weights of one bit reads handwritten digits. The forward pass takes the signs of the
 weights; the backward pass goes straight through. Then the trained network is saved, loaded, and
 written as a NumPy file.
+
+.. meta::
+   :keywords: quantization, quantisation, aware, training, qat, lsq
 """
 
 import runpy

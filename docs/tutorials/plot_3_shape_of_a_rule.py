@@ -5,6 +5,9 @@ The shape of a rule
 A rule is best understood by drawing what it makes of a gradient. Here is the function that does it,
 the choice between two rules by looking at them, and a rule of our own beside them.
 :doc:`The gallery </_made/gallery>` has such a picture of every rule of the library, by purpose.
+
+.. meta::
+   :keywords: surrogate, gradient, spiking, clip, clipping
 """
 
 import matplotlib.pyplot as plt
@@ -47,7 +50,7 @@ def plot(rules, function):
 
 
 # %%
-# A sign that shall be learned through
+# Training through a sign
 # ------------------------------------
 #
 # The sign has the derivative zero, and what comes before it learns nothing. Straight-through passes

@@ -4,6 +4,9 @@ Looking at gradients
 
 A network that does not train: where does its gradient end? And one that gives NaN: where does that
 come from?
+
+.. meta::
+   :keywords: visualize, saliency, lrp, guided, backprop
 """
 
 import matplotlib.pyplot as plt
@@ -42,8 +45,8 @@ assert norms[0] < norms[-1] / 1000
 # Who kills it
 # ------------
 #
-# ``gg.debug.blame`` runs the backward pass and names steps: those that make NaN or infinity of
-# numbers, and those that make zeros of a gradient.
+# ``gg.debug.blame`` runs the backward pass and names two kinds of steps: those that turn finite
+# values into NaN or infinity, and those that zero a gradient.
 
 with gg.Graph():
     x = gg.placeholder((4,), name="x")

@@ -4,6 +4,9 @@ Second order and forward mode
 
 A rule builds graph, so it is differentiated like everything else. This is what a second derivative
 means where a rule stands, and what a tangent is that goes forward through a rule.
+
+.. meta::
+   :keywords: hessian, hvp, vector, product, second, order
 """
 
 import matplotlib.pyplot as plt

@@ -4,6 +4,9 @@ Loops and ODEs
 
 A loop is one node, whatever its length, and its gradient is a loop the other way round. A rule may
 stand in the loop, or around it.
+
+.. meta::
+   :keywords: scan, loop, training, ode, fixed, point, while
 """
 
 import matplotlib.pyplot as plt

@@ -4,6 +4,9 @@ Legacy programs
 
 A program of TensorFlow 1 about gradients runs after a change of one line, its import. Then it moves
 over, piece by piece.
+
+.. meta::
+   :keywords: tensorflow, registergradient, gradient_override_map
 """
 
 import matplotlib.pyplot as plt

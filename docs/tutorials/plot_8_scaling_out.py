@@ -2,8 +2,10 @@
 Scaling out
 ===========
 
-From one run to many examples, little memory, several threads, and then several devices. The rule
-stays where it is.
+Batching, memory limits, threads and devices, in this order. The rule stays where it is.
+
+.. meta::
+   :keywords: vmap, batch, devices, memory, checkpoint
 """
 
 import matplotlib.pyplot as plt

@@ -39,6 +39,8 @@ METHODS: dict[str, Callable[..., Found]] = {
     "lrp": lrp,
     "deeplift": deeplift,
 }
+STEP_BY_STEP = (lrp, deeplift)
+"""Those that do not pass loops: models that were loaded are built step by step for them."""
 
 
 class Attribution:
@@ -50,6 +52,7 @@ class Attribution:
     target   (N, K): which number of the output, for each example; None: it has one
     balance  {"score": what was to be attributed, "attributed": what was, and "biases",
              "stabiliser", "rest" for what is elsewhere}; None where a method promises nothing
+    note     which of several outputs was explained, where none was named; else empty
 
     >>> x = gg.placeholder(("N", 2), name="x")
     >>> found = gg.attribute(gg.compile(x, gg.sum(x * x, axis=1)), [[1.0, 2.0]], "gradient")
@@ -64,12 +67,14 @@ class Attribution:
         scores: Array,
         target: Array | None,
         balance: dict[str, float] | None,
+        note: str = "",
     ) -> None:
         self.values = values
         self.method = method
         self.scores = scores
         self.target = target
         self.balance = balance
+        self.note = note
 
     @property
     def value(self) -> Array:
@@ -97,7 +102,7 @@ class Attribution:
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {list(a.shape)}" for name, a in self.values.items())
-        return f"<{self.method} of {shapes}>"
+        return f"<{self.method} of {shapes}{self.note and f', {self.note}'}>"
 
 
 def attribute(
@@ -127,13 +132,15 @@ def attribute(
     block of a residual or dense one.
 
     Parameters:
-        model: what gg.onnx.load or gg.compile returned, or an EntryPoint.
+        model: what gg.onnx.load or gg.compile returned, or an EntryPoint. LRP and DeepLIFT, which
+            do not pass loops, take a model of gg.onnx.load as its `unrolled()`, unless rules= are
+            given.
         inputs: an array, or a list or {name: array} for several inputs; examples in axis 0.
         method: one of those above.
         target: which number of the output (N, ...) is explained: an int, a class, for all examples;
             a list, one for each; a tuple, a place of several axes, of which the sum over those that
             are not named is taken; None: the largest number of each example.
-        output: the name of the output, where the model has several.
+        output: the name of a floating output; None: the first, of which `note` says so.
         **options: those of the method.
 
     Returns: an Attribution.
@@ -165,7 +172,9 @@ def attribute(
         if name not in known:
             near = did_you_mean(name, known, f"It has {', '.join(known) or 'none'}.")
             raise TypeError(f"{method} has no option {name!r}. {near}".rstrip())
+    if fn in STEP_BY_STEP and hasattr(model, "unrolled") and not options.get("rules"):
+        model = model.unrolled()  # rules of the caller are for the nodes that there are
     asked = Explained(model, inputs, output, target)
-    attribution = fn(asked, **options)
+    found = fn(asked, **options)
     scores = asked.run(asked.score)
-    return Attribution(attribution.values, method, scores, asked.target, attribution.balance)
+    return Attribution(found.values, method, scores, asked.target, found.balance, asked.note)

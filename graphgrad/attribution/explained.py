@@ -28,21 +28,26 @@ class Explained:
     xs        {name: Tensor}: the floating inputs, which are what the score is attributed to
     arrays    {name: Array}: what they are
     fed       {Tensor: Array}: all inputs
-    y         the output in question
+    y         the output in question, called `output`; note: that others were not asked about
     target    which of its numbers, for each example
     score     (N,): that number, or the sum of those
     """
 
     def __init__(self, model: Any, inputs: Any, output: Any, target: Any) -> None:
         home, named, outputs = _parts(model)
-        chosen = _output(outputs, output)
+        self.output, self.note = _output(outputs, output)
+        chosen = outputs[self.output]
         given = _given(named, inputs)
         self.graph: Graph = home.copy()
         self.fed = {self.here(t): np.asarray(given[name]) for name, t in named.items()}
         self.xs = {name: self.here(t) for name, t in named.items() if is_floating(t.dtype)}
         self.arrays = {n: self.fed[t].astype(t.dtype) for n, t in self.xs.items()}
         if not self.xs:
-            raise GradientError(f"no input of the model is floating: {list(named)}")
+            raise GradientError(
+                f"no input of the model is floating: {list(named)}. Explain it by a tensor that is "
+                "made of them, as an embedding, with its values: gg.attribute(gg.compile(embedding,"
+                " output), values, ...)"
+            )
         self.y = self.here(chosen)
         self.target = self._target(target)
         with self.graph:
@@ -125,15 +130,17 @@ def _parts(model: Any) -> tuple[Graph, dict[str, Tensor], dict[str, Tensor]]:
     return graph, dict(named), dict(given)
 
 
-def _output(outputs: dict[str, Tensor], name: Any) -> Tensor:
-    """The output in question: floating."""
+def _output(outputs: dict[str, Tensor], name: Any) -> tuple[str, str]:
+    """The output in question, the first floating one unless it is named, and a note on others."""
     floating = {n: t for n, t in outputs.items() if is_floating(t.dtype)}
-    if name is None and len(floating) == 1:
-        return next(iter(floating.values()))
+    if name is None and floating:
+        first, *others = floating
+        listed = ", ".join(map(repr, others))
+        return first, f"of output {first!r}; output= names another: {listed}" if others else ""
     if name not in floating:
         near = did_you_mean(str(name), floating, f"It has {', '.join(floating) or 'none'}.")
         raise GradientError(f"output= names a floating output of the model, got {name!r}. {near}")
-    return floating[name]
+    return name, ""
 
 
 def _given(named: dict[str, Tensor], inputs: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from ..checks.explain import explain
 from ..checks.gradient import check_gradient
 from ..checks.lint import lint
+from ..healing.heal import heal
 from ..ir.node import Node, Region, Tensor
 from .target import TargetGraph, add_target, load
 
@@ -50,6 +51,19 @@ def run_lint(options: Namespace) -> int:
         print(finding)
     print(f"{len(findings)} findings" if findings else "nothing found")
     return 1 if findings else 0
+
+
+def heal_arguments(parser: ArgumentParser) -> None:
+    """TARGET."""
+    add_target(parser)
+
+
+def run_heal(options: Namespace) -> int:
+    """The table of what `gg.heal` would rewrite; exit code 1 where it would anything."""
+    nodes = [n for n in load(options.target).graph.nodes if n.origin is None]
+    healed = heal([t for n in nodes for t in n.outputs]) if nodes else None
+    print(healed or "nothing to heal")
+    return 1 if healed is not None and healed.sites else 0
 
 
 def explain_arguments(parser: ArgumentParser) -> None:

@@ -29,7 +29,7 @@ WHAT = {
 
 
 WITH_A_KIND = "output order per_example rule shapes opset dtype zero weights".split()  # noqa: SIM905
-WITH_A_KIND += "forward no_forward no_provenance check".split()  # noqa: SIM905
+WITH_A_KIND += "forward no_forward no_provenance fast_masks check".split()  # noqa: SIM905
 
 
 def derivative_arguments(parser: ArgumentParser) -> None:
@@ -69,6 +69,11 @@ def derivative_arguments(parser: ArgumentParser) -> None:
     forward.add_argument("--forward", metavar="NAMES", help="only these outputs, or tensors inside")
     forward.add_argument("--no-forward", action="store_true", help="leave the outputs of MODEL out")
     add("--no-provenance", action="store_true", help="leave out where each node is from")
+    add(
+        "--fast-masks",
+        action="store_true",
+        help="what a mask cuts off of a gradient is a product with 0: faster, but NaN of infinity",
+    )
     add("--names", choices=("/", "_"), default="/", help="_: gradient_of_x, not gradient/x")
     add(
         "--check",
@@ -109,6 +114,7 @@ def derive(options: Namespace, kind: str) -> int:
         unconnected="zero" if options.zero else "error",
         provenance=not options.no_provenance,
         names=options.names,
+        fast_masks=options.fast_masks,
     )
     for row in _rows(answer, options.output):
         print(visible(row))

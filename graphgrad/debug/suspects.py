@@ -12,6 +12,7 @@ from ..base.kinds import is_inexact
 from ..base.tree import flatten
 from ..base.words import visible
 from ..compiled import CompiledFunction
+from ..healing.heal import healable
 from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
@@ -295,4 +296,7 @@ def _suspect(
     rows += [f"  in:  {visible(t.name)}: {described(a)}" for t, a in came]
     rows += [f"  out: {visible(t.name)}: {described(a)}" for t, a in went]
     rule = origin.rule if isinstance(origin, RuleCall) else None
+    names = healable(site) if kind == "poisoned" and isinstance(site, Node) else ()
+    if names:
+        rows.append(f"  healable: {', '.join(sorted(names))} (gg.heal, before gg.gradients)")
     return Suspect(kind, site, rule, str(site.where), "\n".join(rows))

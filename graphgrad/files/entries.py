@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..base.errors import FileError
-from ..base.tree import flatten
+import numpy as np
+
+from ..base.errors import FileError, GraphError
+from ..base.tree import flatten, tree_map
 from ..compiled import CompiledFunction, compile
+from ..differentiate.travel.importing import cut_out, import_graph
 from ..functions import Function
-from ..ir.graph import Graph
+from ..ir.graph import Graph, current
 from ..ir.node import Tensor
 from .tables import Tables
 from .values import DEEPEST, Unwritten, read, written
@@ -51,15 +54,71 @@ class EntryPoint:
         return compile(self.inputs, self.outputs, updates=self.updates, **options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arrays; compiled with the first call, as gg.compile does without options."""
+        """Run on arrays, or build in the current graph for tensors of it.
+
+        Arguments come in the order of the inputs, or by their names. The function is compiled with
+        the first call on arrays, as gg.compile does without options. On tensors the nodes that the
+        outputs need are imported, with marks and rules, as by gg.import_graph: each such call has
+        variables of its own, which begin with the present values.
+
+        Returns: arrays, or tensors, in the structure of the outputs.
+
+        Raises: TypeError for arguments that are missing or too many; on tensors GraphError for
+        another dtype or shape, within the function's own graph, and where the function writes
+        variables.
+
+        >>> x = gg.placeholder((), name="x")
+        >>> square = gg.EntryPoint([x], x * x)
+        >>> with gg.Graph():
+        ...     gg.evaluate(square(gg.constant(2.0)) + 1.0)
+        array(5.)
+        """
+        if any(isinstance(a, Tensor) for a in (*args, *kwargs.values())):
+            return self._on_tensors(self._bound(args, kwargs))
         if self._compiled is None:
             self._compiled = self.compile()
         return self._compiled(*args, **kwargs)
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the order of the inputs; arrays among them with the inputs' dtypes."""
+        names = [t.node.name for t in self.inputs]
+        given = {**dict(zip(names, args)), **kwargs}
+        if set(given) != set(names) or len(args) + len(kwargs) != len(names):
+            got = ", ".join([f"{len(args)} by position", *kwargs])
+            raise TypeError(f"{self!r} takes {', '.join(names)}, each once; got {got}")
+        return [_fitting(given[name], t) for name, t in zip(names, self.inputs, strict=True)]
+
+    def _on_tensors(self, values: Sequence[Any]) -> Any:
+        if self.updates:
+            raise GraphError(
+                f"{self!r} writes variables, which a call on tensors does not: compile it, or "
+                "import its graph by gg.import_graph"
+            )
+        home = self.inputs[0].graph
+        if home is current().graph:
+            raise GraphError(
+                f"{self!r} is of the graph in which nodes are being built. Read its outputs, or "
+                "call it in another graph: `with gg.Graph():`"
+            )
+        leaves = [t for t in flatten(self.outputs) if t is not None]
+        part, there = cut_out(home, self.inputs, leaves)
+        inputs = [there[t] for t in self.inputs]
+        here = import_graph(part, dict(zip(inputs, values, strict=True)))
+        return tree_map(lambda t: None if t is None else here[there[t]], self.outputs)
 
     def __repr__(self) -> str:
         takes = ", ".join(t.name for t in self.inputs)
         writes = f", writes {len(self.updates)} variables" if self.updates else ""
         return f"<entry point: ({takes}) -> {len(flatten(self.outputs))} outputs{writes}>"
+
+
+def _fitting(value: Any, t: Tensor) -> Any:
+    """A tensor as it is, and an array cast to the dtype of an input where that is the same kind."""
+    return (
+        value
+        if isinstance(value, Tensor)
+        else np.asarray(value).astype(t.dtype, casting="same_kind")
+    )
 
 
 def entries_of(functions: Any, graph: Graph) -> dict[str, EntryPoint]:

@@ -1,5 +1,8 @@
 """Graphs beside JAX and PyTorch: their functions as ops, and compiled functions as theirs."""
 
+from typing import TYPE_CHECKING
+
+from ..base.first_tries import unknown_names
 from ..ops.foreign import from_jax, from_torch
 from .jax_functions import to_jax
 from .jax_programs import open_jax
@@ -27,3 +30,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)

@@ -19,6 +19,7 @@ from ..base.errors import (
     counted,
     did_you_mean,
 )
+from ..base.first_tries import answer
 from ..base.lazy import LazyMethod, lazy_module
 from ..base.position import Position, show
 from ..base.solving import Assumption
@@ -467,7 +468,8 @@ class Twins:
 
 
 class Graph:
-    """A static dataflow graph. It only grows: nodes never change and are never removed.
+    """A static dataflow graph. It only grows: nodes never change and are never removed, but for
+    those of a call of gg.onnx.differentiate that failed.
 
     `with g:` (or `with g.as_default():`) sends new nodes there.
 
@@ -791,3 +793,6 @@ def _region_of(graph: Graph, index: int) -> Region:
 
 for _cls in (Graph, Node, Region, Tensor):
     show_as_graph(_cls)
+
+
+answer(Graph)

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from ..compiled import compile
 from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.program import needed
+from ..ir.undoing import undone_on_error
 from ..ops.base import constant
 from ..ops.shape.reshaping import broadcast_to
+from ..regions.index import bodies_of
 from ..regions.rules import is_registered
 from ..rules.entries import library
 from .deriving.ends import ends_of, named, names_of
@@ -28,6 +30,7 @@ from .deriving.shared import SharedWeights
 from .deriving.source import SourceModel, source_of
 from .exporting import OnnxFile, Said, checked_dtype
 from .loading.model import OnnxModel
+from .loading.shared import WEIGHTS as WEIGHTS_BESIDE
 from .package import need_onnx
 from .writing.model import OPSET
 from .writing.older import OLDEST_WRITTEN
@@ -56,9 +59,13 @@ def differentiate(
     opset: int | None = None,
     dtype: Any = None,
     shapes: Mapping[str, Any] | None = None,
+    known: Mapping[str, Any] | None = None,
+    forms: Mapping[str, Any] | None = None,
+    opaque: Mapping[str, Any] | None = None,
     unconnected: str = "error",
     provenance: bool = True,
     names: str = "/",
+    fast_masks: bool = False,
 ) -> OnnxModel:
     """A model of ONNX with derivatives of its outputs as further outputs.
 
@@ -94,22 +101,26 @@ def differentiate(
         path: where the new model is written; None: it is not.
         weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside;
             "share": in the file of the model, in whose folder `path` is, and which must stay there
-            as it is: the new file says where in it they lie.
+            as it is: the new file says where in it they lie, and its SHA-256, which gg.onnx.load
+            compares.
         opset: the version of ONNX's operators that is written, 17 to 21, None for 21, with weights
             in the model; below 21 local functions are opened, and nodes say not where they are
             from.
         dtype: as for gg.onnx.export.
-        shapes: as for gg.onnx.load, of a model that is not loaded.
+        shapes, known, forms, opaque: as for gg.onnx.load, of a model that is not loaded. An input
+            that is known is none of the new model; operators with forms are written as what the
+            functions build, opaque ones as they are.
         unconnected: where nothing flows, "error", or "zero": zeros.
         provenance: whether nodes say in their metadata where they are from.
         names: "/": as above. "_": identifiers, `gradient_of_x`, `jacobian_of_y_by_x`.
+        fast_masks: as for gg.onnx.export.
 
     Returns: an OnnxModel with the added inputs and outputs behind those that were there.
 
     Raises: GraphError for a name that the model does not have; DTypeError for integers;
     GradientError where nothing flows, which says where the path ends, and for options that do not
     fit each other; FileError for what cannot be loaded; ExportError for what cannot be written.
-    Nothing is written then.
+    Nothing is written then, and a loaded model is as it was.
 
     Source: products with the Hessian [Pearlmutter 1994, "Fast exact multiplication by the
     Hessian"].
@@ -127,47 +138,51 @@ def differentiate(
     need_onnx("gg.onnx.differentiate")
     truth("per_example", per_example)
     truth("provenance", provenance)
+    truth("fast_masks", fast_masks)
     degree = _checked(kind, order, per_example, cotangent)
     _one_of("weights", weights, WEIGHTS)
     _one_of("unconnected", unconnected, ("error", "zero"))
     _one_of("names", names, STYLES)
     written_dtype, version = checked_dtype(dtype), _version(opset, weights)
     wanted = names_of(wrt)
-    source = source_of(model, wanted, shapes)
+    options = {"shapes": shapes, "known": known, "forms": forms, "opaque": opaque}
+    source = source_of(model, wanted, options)
     if weights == "share":
         _check_shared(source, path)
-    outputs = _forward(source, forward)
-    with source.model.graph:
-        ends = ends_of(source, of, wanted)
-        known = {*source.names, *[t.node.name for t in ends.added]}
-        asked = DerivativeQuestion(
-            ends,
-            AddedNames(names, known),
-            degree,
-            per_example,
-            _cotangent("input" if kind == "vjp" else cotangent, ends.y),
-            _rules_of(overrides),
-            unconnected == "zero",
-        )
-        derived = KINDS[kind](asked)
-    if forward and not ends.own:
-        outputs[_free(ends.name, source)] = ends.y
-    inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
-    told = {
-        "of": ends.name,
-        "wrt": list(ends.xs),
-        "kind": kind,
-        "order": degree,
-        "per_example": per_example,
-        "inputs": list(inputs),
-        "outputs": list(derived),
-        "rules": _rules_on_the_way(derived),
-        "source": dict(source.told),
-    }
-    answer = _with(source, inputs, {**outputs, **derived}, told)
-    if path is not None:
-        _write(answer, source, Path(path), written_dtype, weights, provenance, version)
-    return answer
+    with undone_on_error(list(bodies_of(source.model.graph))):
+        outputs = _forward(source, forward)
+        with source.model.graph:
+            ends = ends_of(source, of, wanted)
+            taken = {*source.names, *[t.node.name for t in ends.added]}
+            asked = DerivativeQuestion(
+                ends,
+                AddedNames(names, taken),
+                degree,
+                per_example,
+                _cotangent("input" if kind == "vjp" else cotangent, ends.y),
+                _rules_of(overrides),
+                unconnected == "zero",
+            )
+            derived = KINDS[kind](asked)
+        if forward and not ends.own:
+            outputs[_free(ends.name, source)] = ends.y
+        inputs = {_free(t.node.name, source): t for t in ends.added} | asked.inputs
+        told = {
+            "of": ends.name,
+            "wrt": list(ends.xs),
+            "kind": kind,
+            "order": degree,
+            "per_example": per_example,
+            "inputs": list(inputs),
+            "outputs": list(derived),
+            "rules": _rules_on_the_way(derived),
+            "source": dict(source.told),
+        }
+        answer = _with(source, inputs, {**outputs, **derived}, told)
+        if path is not None:
+            style = FileStyle(written_dtype, weights, provenance, version, fast_masks)
+            _write(answer, source, Path(path), style)
+        return answer
 
 
 def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) -> int:
@@ -282,15 +297,17 @@ def _with(
     )
 
 
-def _write(
-    answer: OnnxModel,
-    source: SourceModel,
-    path: Path,
-    dtype: str | None,
-    weights: str,
-    provenance: bool,
-    version: int,
-) -> None:
+class FileStyle(NamedTuple):
+    """How the file is written: arguments of `differentiate`."""
+
+    dtype: str | None
+    weights: str
+    provenance: bool
+    opset: int
+    fast_masks: bool
+
+
+def _write(answer: OnnxModel, source: SourceModel, path: Path, style: FileStyle) -> None:
     """The model as a file; ExportError."""
     f = compile(list(answer.inputs.values()), list(answer.outputs.values()), backend="numpy")
     if f._access.counted:
@@ -300,16 +317,17 @@ def _write(
         )
     variables = {t: name for name, t in source.model.tensors.items() if t.node.type == "Variable"}
     named = {**{t: name for name, t in answer.inputs.items()}, **variables}
+    shared = SharedWeights(source.path) if style.weights == "share" and source.path else None
+    beside = {} if shared is None else {WEIGHTS_BESIDE: json.dumps(shared.digests)}
     said = Said(
         {t.node: name for t, name in named.items()},
         list(answer.outputs),
         source.notes,
-        answer.metadata,
-        provenance,
+        {**answer.metadata, **beside},
+        style.provenance,
     )
-    file = OnnxFile(f, dtype, said)
-    shared = SharedWeights(source.path) if weights == "share" and source.path else None
+    file = OnnxFile(f, style.dtype, said, style.opset, style.fast_masks)
     file.write()
     if shared is not None:
         shared.turn(file.block)
-    file.save(path, True if weights == "external" else None, shared, version)
+    file.save(path, True if style.weights == "external" else None, shared)

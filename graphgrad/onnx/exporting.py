@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,14 +26,20 @@ from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
 from ..lower.widen import widen
 from .package import need_onnx
+from .quantising.fixed import FixedValues
+from .quantising.quantiser import Quantiser, grids_in
+from .quantising.wires import prune
 from .writing.folding import fold_transposes
 from .writing.forms import DOMAIN, Forms, Story
 from .writing.kernels import WITHOUT_FLOAT64
 from .writing.marks import Marked
+from .writing.merging import merge_outputs
 from .writing.model import OPSET, BesideWriter, ExternalWeights, check_dtype, made_model
 from .writing.older import in_version
 from .writing.operators import Operators
+from .writing.patterns import FoundOperator, found_in
 from .writing.values import OnnxBlock, OnnxCall, OnnxValue
+from .writing.whole import patterns_of
 
 __all__ = ["OnnxFile", "Said", "checked_dtype", "export"]
 
@@ -41,6 +48,9 @@ RUNS = "runs"
 
 NEXT = "/next"
 """What the name of a variable's new value ends with."""
+
+QDQ = "qdq"
+"""The form of integers: between operators of floats, which runtimes make operators of integers."""
 
 SHORT = 200
 """Characters of what metadata say of an op."""
@@ -57,6 +67,8 @@ def export(
     dtype: Any = None,
     external: bool | None = None,
     marks: bool = False,
+    fast_masks: bool = False,
+    quantised: str | None = None,
 ) -> None:
     """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
 
@@ -78,14 +90,20 @@ def export(
         marks: whether regions and their rules are in the model, for `load`: then what `f` computes
             is written as it was built, with a local function for each region, and one that nothing
             calls for its rule. It has to be values alone: gradients are derived anew from marks.
+        quantised: "qdq": what `gg.rules.fake_quantise`, `lsq`, `lsq_plus`, `pact` put on grids
+            is written as QuantizeLinear and DequantizeLinear, and weights as integers, so that
+            runtimes compute with integers. It has to be values alone, in float32. None: as floats.
         external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
             if they have more than 1 GiB.
+        fast_masks: whether derivatives of ops that a mask cuts off, as of a ReLU, are products with
+            0 or 1: a fraction of the time in onnxruntime, but what is cut off of an infinite
+            gradient is NaN then, not 0.
 
     Returns: nothing.
 
-    Raises: ExportError that lists every node that has no form in ONNX, with where it was built and
-    why; nothing is written then. TypeError for what `compile` did not return; GraphGradError where
-    the package onnx is not installed.
+    Raises: ExportError that lists every node that has no form in ONNX, or none with integers, with
+    where it was built and why; nothing is written then. TypeError for what `compile` did not
+    return; GraphGradError where the package onnx is not installed.
 
     Source: [ONNX, "Open Neural Network Exchange Intermediate Representation Specification"].
 
@@ -97,12 +115,18 @@ def export(
     """
     truth_if_given("external", external)
     truth("marks", marks)
+    truth("fast_masks", fast_masks)
+    if quantised not in (None, QDQ) or (quantised and marks):
+        rest = ", and marks=True is of floats" if marks else ""
+        raise ExportError(f'quantised is "{QDQ}" or None, got {quantised!r}{rest}')
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"onnx.export() takes what gg.compile returns, got {f!r}")
     path = Path(path)
-    file = OnnxFile(f, checked_dtype(dtype))
-    if marks:
+    file = OnnxFile(f, checked_dtype(dtype), fast_masks=fast_masks)
+    if quantised:
+        file.write_quantised()
+    elif marks:
         file.write_marks()
     else:
         file.write()
@@ -142,15 +166,25 @@ def _write_bytes(out: Any, model: Any) -> None:
 class OnnxFile:
     """One model while it is written.
 
+    opset    the version of the operators; fast_masks: as for `export`
     block    the graph
     initial  {input or initializer: its value}
     refused  lines of the error
     """
 
-    def __init__(self, f: CompiledFunction, dtype: str | None, said: Said = Said()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        f: CompiledFunction,
+        dtype: str | None,
+        said: Said = Said(),  # noqa: B008
+        opset: int = OPSET,
+        fast_masks: bool = False,
+    ) -> None:
         self.f = f
         self.dtype = dtype
         self.said = said
+        self.opset = opset
+        self.fast_masks = fast_masks
         program = widen(f.program)
         self.program = _narrowed(program) if dtype == "float32" else program
         self.block = OnnxBlock()
@@ -166,8 +200,13 @@ class OnnxFile:
         """The program that runs; ExportError."""
         self._inputs()
         self._named_outputs()
+        whole = found_in(self.program, partial(patterns_of, self.opset, self.fast_masks))
+        inside = {node for found in whole.values() for node in found.inside}
         for node in self.program.nodes:
-            self._node(node)
+            if node in whole:
+                self._whole(node, whole[node])
+            elif node not in inside:
+                self._node(node)
         self._finish()
 
     def write_marks(self) -> None:
@@ -185,24 +224,63 @@ class OnnxFile:
         self.marked.write(self.block, self._values, f._request.results, None)
         self._finish()
 
+    def write_quantised(self) -> None:
+        """What the outputs are, as it was built, with grids as integers; ExportError."""
+        f = self.f
+        if f._access.written or f._access.counted:
+            raise ExportError(
+                "quantised= writes values: without updates, and without draws that have no seed"
+            )
+        variables = [v.outputs[0] for v in f._access.read]
+        program = Program([*f.inputs, *variables], f._request.results)
+        derived = next((node for node in program.nodes if node.origin is not None), None)
+        if derived is not None:
+            raise ExportError(
+                f"quantised= writes no gradients, and the outputs need {derived.name}, built at "
+                f"{derived.where} of {derived.origin}: compile what the net computes alone"
+            )
+        if next(grids_in(program.nodes), None) is None:
+            raise ExportError(
+                "quantised= writes what is on a grid, and nothing here is: put weights and "
+                "activations on one by gg.rules.lsq, lsq_plus, fake_quantise or pact"
+            )
+        self.program = _narrowed(program) if self.dtype == "float32" else program
+        self.forms.inline = True
+        self._inputs()
+        self._named_outputs()
+        given = self.program.inputs[len(f.inputs) :]
+        fixed = FixedValues(self.program, {t: self.initial[self._values[t].name] for t in given})
+        quantiser = Quantiser(self.forms, self.block, fixed)
+        for node in self.program.nodes:
+            self._node(node, quantiser)
+        self._finish()
+        try:
+            quantiser.fit({value.name: t for t, value in self._values.items()})
+        except NoOnnxForm as error:
+            raise ExportError(f"as integers this cannot be written: {error}") from error
+        self.initial = prune(self.block, self.initial)
+        names = json.loads(self.metadata["graphgrad.variables"])
+        left = {v: name for v, name in names.items() if name in self.initial}
+        self.metadata["graphgrad.variables"] = json.dumps(left)
+
     def _finish(self) -> None:
         if self.refused:
             rows = "".join(f"\n  {row}" for row in self.refused)
             raise ExportError(f"{counted(len(self.refused), 'node')} cannot be written:{rows}")
         self._outputs()
         fold_transposes(self.block)
+        merge_outputs(self.block)
 
     def save(
         self,
         path: Path,
         external: bool | None,
         elsewhere: ExternalWeights | None = None,
-        opset: int = OPSET,
     ) -> None:
         """Write what was made; ExportError.
 
         external: whether weights go into a file beside. elsewhere: what says where they lie
-        already. opset: the version of the operators.
+        already.
         """
         total = sum(a.nbytes for a in (*self.initial.values(), *self.block.constants.values()))
         outside = total > INSIDE if external is None else external
@@ -213,7 +291,7 @@ class OnnxFile:
         model = made_model(path.stem, self.block, self.initial, functions, self.metadata, weights)
         for each in (*model.graph.input, *model.graph.output):
             each.doc_string = self.said.notes.get(each.name, "")
-        model = in_version(model, opset)
+        model = in_version(model, self.opset)
         if beside is not None:
             write_atomically(path.with_name(beside.name), beside.write)
         write_atomically(path, lambda out: _write_bytes(out, model))
@@ -254,13 +332,16 @@ class OnnxFile:
 
     # --- nodes ----------------------------------------------------------------------------------
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: Node, quantiser: Quantiser | None = None) -> None:
         self.block.doubles.clear()
         try:
             for t in (*node.inputs, *node.outputs):
                 check_dtype(t.dtype)
             inputs = [self._values[t] for t in node.inputs]
-            made = self.forms.place(self.block, node.op, inputs, self._story(node))
+            if quantiser is None:
+                made = self.forms.place(self.block, node.op, inputs, self._story(node))
+            else:
+                made = quantiser.place(node, inputs, self._story(node))
         except NoOnnxForm as error:
             self._refuse(node, str(error))
             made = tuple([OnnxValue(t.name, t.dtype, t.shape) for t in node.outputs])
@@ -275,6 +356,14 @@ class OnnxFile:
             self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
             if value.name not in self.block.constants:
                 self.block.typed.append(self._values[t])
+
+    def _whole(self, node: Node, found: FoundOperator) -> None:
+        """An operator that the node is the last of."""
+        values = [self._values[t] for t in found.inputs]
+        made = self.forms.found(self.block, found, values, self._story(node))
+        for t, value in zip([t for t in found.made if t is not None], made, strict=True):
+            self._values[t] = OnnxValue(value.name, t.dtype, t.shape)
+            self.block.typed.append(self._values[t])
 
     def _story(self, node: Node) -> Story:
         return story_of(node) if self.said.provenance else Story(node.name)

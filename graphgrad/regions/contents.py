@@ -103,7 +103,7 @@ class Contents:
         for child in self.children.values():
             assert child.sinks is not None
             used.update(child.reads)
-            nodes += child.sinks
+            nodes += _shown(child.region, child.sinks)
             if child.last is not None and (last is None or child.last.index > last.index):
                 last = child.last
         if self.children or self.declaring:
@@ -130,3 +130,11 @@ class Contents:
         for node in exits:
             outputs += [t for t in node.outputs if t in left] or node.op.returned(node.outputs)
         return tuple(inputs), tuple(outputs)
+
+
+def _shown(region: Region, sinks: Iterable[Node]) -> Iterable[Node]:
+    """The nodes that nothing reads, without those that declared outputs hide."""
+    if region.pinned_outputs is None:
+        return sinks
+    makers = {t.node for t in region.pinned_outputs}
+    return [node for node in sinks if node in makers]

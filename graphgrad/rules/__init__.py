@@ -4,6 +4,9 @@ Most functions return a rule, to be put wherever a rule can be; some build tenso
 `gg.rules.library()` lists them. None is registered under a global name.
 """
 
+from typing import TYPE_CHECKING
+
+from ..base.first_tries import unknown_names
 from .alignment import feedback
 from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
 from .composites import (
@@ -27,7 +30,7 @@ from .propagation import (
     lrp_zbox,
     relevance,
 )
-from .quantisation import fake_quantise, lsq, pact
+from .quantisation import fake_float8, fake_quantise, lsq, lsq_plus, pact
 from .recompute import checkpoint, checkpoint_chain
 from .reference import deep_shap, deeplift, rescale
 from .scaling import reverse, scale, stop
@@ -77,6 +80,7 @@ __all__ = [
     "epsilon_gamma_box",
     "epsilon_plus",
     "epsilon_plus_flat",
+    "fake_float8",
     "fake_quantise",
     "feedback",
     "find",
@@ -96,6 +100,7 @@ __all__ = [
     "lrp_zbox",
     "lrp_zplus",
     "lsq",
+    "lsq_plus",
     "masked",
     "norm",
     "pact",
@@ -126,3 +131,7 @@ __all__ += spikes.__all__
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a checker would take it for every name it does not know
+    __getattr__ = unknown_names(__name__)

@@ -196,8 +196,8 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
     """Of factors that all carry relevance each has an equal part, but gates have none.
 
     R_x = R_y = R / 2 for z = x * y, for a product of matrices x * (the gradient of z at R / 2 z);
-    R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh), an attention weight (softmax) or one
-    over a denominator; gated=False: equal parts whatever they are
+    R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh, clip), an attention weight (softmax) or
+    one over a denominator; gated=False: equal parts whatever they are
     [Arras et al. 2017, "Explaining recurrent neural network predictions in sentiment analysis"; Ali
     et al. 2022, "XAI for transformers: better explanations through conservative propagation"; equal
     parts: Achtibat et al. 2024, "AttnLRP: attention-aware layer-wise relevance propagation for

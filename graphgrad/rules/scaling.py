@@ -45,7 +45,7 @@ def scale(factor: TensorLike) -> Rule:
 
 @entry(FAMILY, "scaled")
 def reverse(scale: TensorLike = 1.0) -> Rule:
-    """Gradient reversal: what follows is trained for a task, what comes before against it.
+    """Gradient reversal: layers after it learn the task, layers before it learn against it.
 
     dx = -scale * (the gradient without the rule)
     [Ganin et al. 2016, "Domain-adversarial training of neural networks"].

@@ -199,7 +199,7 @@ def is_held(book: Ledger, t: Tensor) -> bool:
     """Whether a factor is a gate or attention weight (0 to 1), or one over a denominator.
 
     Looks through moves, scaling and shifts by constants: 0.5 * (1 + tanh(x)) is a gate, tanh(x) is
-    none.
+    none. So are numbers that are clipped between 0 and a bound.
     """
     path: list[tuple[Tensor, bool]] = []
     shifted, held = False, None
@@ -209,7 +209,7 @@ def is_held(book: Ledger, t: Tensor) -> bool:
         at = [i for i, x in enumerate(node.inputs) if book.carries(x)]
         if path[-1] in book.held:
             held = book.held[path[-1]]
-        elif _is_gate(node.op, shifted) or _inverse(node, at):
+        elif _is_gate(node, shifted) or _inverse(node, at):
             held = True
         elif len(at) != 1 or not _is_affine(node.op, at):
             held = False
@@ -220,10 +220,14 @@ def is_held(book: Ledger, t: Tensor) -> bool:
     return held
 
 
-def _is_gate(op: Op, shifted: bool) -> bool:
-    """Whether what an op makes is bounded: by zero from below, or where it is shifted at all."""
-    least, most = op.traits.value_range
-    return most < np.inf and (least >= 0 or (shifted and least > -np.inf))
+def _is_gate(node: Node, shifted: bool) -> bool:
+    """Whether what a node makes is bounded: by zero from below, or where it is shifted at all."""
+    least, most = node.op.traits.value_range
+    if node.op.type == "Clip":
+        low, high = map(known_value, node.inputs[1:])
+        least = -np.inf if low is None else np.min(low)
+        most = np.inf if high is None else np.max(high)
+    return bool(most < np.inf and (least >= 0 or (shifted and least > -np.inf)))
 
 
 def _is_affine(op: Op, at: Sequence[int]) -> bool:

@@ -1,5 +1,6 @@
 """lint: each kind of finding, and what it says nothing about."""
 
+import re
 import sys
 
 import numpy as np
@@ -384,3 +385,82 @@ def test_S40_twice_the_chain_takes_twice_the_calls(chain):
 
     cost(5)
     assert cost(100) < 2.2 * cost(50)
+
+
+# --- grids --------------------------------------------------------------------------------------
+
+
+def unfused(build):
+    """What lint says of grids in a net of float32."""
+    with gg.Graph() as g:
+        x = gg.placeholder(("N", 4), "float32", name="x")
+        w = gg.variable(np.ones((4, 4), "float32"), name="w")
+        build(x, w)
+        count = len(g.nodes)
+        found = [f for f in gg.lint(g) if f.kind == "unfused grid"]
+        assert len(g.nodes) == count
+    return [f.message for f in found]
+
+
+def low_of(value):
+    return lambda x, w: gg.rules.fake_quantise(gg.nn.relu(x), gg.variable(np.float32(value)), 6.0)
+
+
+def dense(data, weights):
+    return lambda x, w: gg.reshape(data(x), (-1, 4)) @ gg.transpose(weights(w))
+
+
+def by_bits(bits, step=0.1):
+    return lambda t: gg.rules.lsq(t, np.float32(step), bits=bits)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda x, w: gg.rules.lsq(gg.nn.relu(x), 0.1), "has numbers below 0"),
+        (low_of(-1.0), "has numbers below 0"),
+        (lambda x, w: gg.rules.lsq_plus(gg.nn.relu(x), 0.1, -127.0), "has numbers below 0"),
+        (dense(gg.identity, by_bits(8)), "its weights are on a grid, and .* is on none"),
+        (dense(by_bits(8), gg.identity), "is on a grid, and its weights are on none"),
+        (dense(by_bits(9), by_bits(8)), "take grids of up to 8 bits"),
+        (dense(by_bits(8), by_bits(4)), "weights of 4 bits are small in a file"),
+        (dense(by_bits(8, np.full(4, 0.1)), by_bits(8)), "has several steps"),
+    ],
+)
+def test_grids_that_no_runtime_computes_with_integers(build, said):
+    (found,) = unfused(build)
+    assert re.search(said, found)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        low_of(0.0),
+        lambda x, w: gg.rules.lsq(gg.nn.relu(x), 0.1, signed=False),
+        lambda x, w: gg.rules.lsq_plus(gg.nn.relu(x), 0.1, -128.0),
+        lambda x, w: gg.rules.fake_quantise(gg.nn.relu(x), gg.min(x), 6.0),  # known when run
+        dense(by_bits(8), by_bits(8)),
+        dense(gg.identity, by_bits(4)),
+        dense(gg.identity, gg.identity),
+    ],
+)
+def test_grids_that_runtimes_compute_with_integers(build):
+    assert unfused(build) == []
+
+
+def joined_grids(x, n):
+    x = gg.rules.lsq(x, 0.1)
+    for _ in range(n):
+        x = gg.concat([x, x])[:2] @ x
+
+
+def learned_zeros(x, n):
+    zero = gg.variable(0.0)
+    for _ in range(n):
+        zero = gg.maximum(zero, zero)
+        x = gg.rules.lsq_plus(gg.nn.relu(x), 0.1, zero)
+
+
+@pytest.mark.parametrize("chain", [joined_grids, learned_zeros])
+def test_S40_grids_are_found_in_linear_time(chain):
+    test_S40_twice_the_chain_takes_twice_the_calls(chain)

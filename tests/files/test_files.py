@@ -19,7 +19,7 @@ from graphgrad.ir.verify import verify_graph
 from graphgrad.regions.index import bodies_of
 
 from ..fuzz.programs import random_case
-from . import version_2
+from . import fake_quantise, version_2
 from .containers import members, packed
 
 HERE = Path(__file__).parent
@@ -829,6 +829,21 @@ def test_a_file_of_version_2_is_read_for_ever():
     ]
     with pytest.raises(gg.ShapeError, match=r"gg.assume\(x.1 < 5\), stated at .*version_2.py:\d+"):
         gg.compile(step.inputs, step.outputs)(np.ones((1, 5)), np.ones(3))
+
+
+def test_a_grid_that_an_earlier_version_saved_keeps_its_values():
+    """fake_quantise rounded otherwise in 0.2 (fake_quantise.py): so does what was saved."""
+    file = gg.load(HERE / "fake_quantise.gg", verify=True)
+    found = file.functions["f"](fake_quantise.POINTS)
+    for ours, theirs in zip(found, file.metadata["found"], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    _, x, outputs = fake_quantise.program()
+    now = gg.compile(x, outputs)(fake_quantise.POINTS)
+    numbers = np.clip(np.rint(fake_quantise.POINTS / 0.25) + 3, 0, 15) - 3
+    np.testing.assert_array_equal(now[0], 0.25 * numbers)
+    assert (np.asarray(now[0]) != found[0]).sum() == 15
+    for ours, theirs in zip(now[1:], found[1:], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_file_of_version_1_is_read_for_ever():

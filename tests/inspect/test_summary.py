@@ -42,7 +42,7 @@ def test_the_gradient_of_a_convolution_costs_what_it_does():
     assert len(set(found.values())) == 1
 
 
-FOREIGN = {"PyFunction", "JaxFunction", "TorchCall"}
+FOREIGN = {"PyFunction", "JaxFunction", "TorchCall", "OnnxOperator"}
 """Code that is not of this library; nobody knows what it costs."""
 
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
 )
 map_of_torch = importlib.import_module("torch._higher_order_ops").map
+TRANSFORMS = importlib.import_module("torch._functorch.eager_transforms")
 scan_of_torch = importlib.import_module("torch._higher_order_ops.scan").scan
 nn, F = torch.nn, torch.nn.functional
 leaves = torch.utils._pytree.tree_leaves
@@ -971,6 +972,98 @@ class Nested(torch.autograd.Function):
         return Quantised.apply(dy, 2.0) * 3
 
 
+class Marking(torch.autograd.Function):
+    """Of its outputs one has no gradient, and is read by backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y, z = torch.sin(x), torch.exp(x)
+        ctx.save_for_backward(y, z)
+        ctx.mark_non_differentiable(z)
+        return y, z
+
+    @staticmethod
+    def backward(ctx, dy, dz):
+        y, z = ctx.saved_tensors
+        return dy * y * z + dz
+
+
+class MarkingAll(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.mark_non_differentiable(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy
+
+
+class Keeping(torch.autograd.Function):
+    """Saves what is neither an input nor an output, as tensors and as an attribute."""
+
+    @staticmethod
+    def forward(ctx, x):
+        z = torch.exp(x)
+        ctx.save_for_backward(z, x.t(), x.argmax(1))
+        ctx.more = {"rows": [z * 2]}
+        return z + 1
+
+    @staticmethod
+    def backward(ctx, dy):
+        z, turned, places = ctx.saved_tensors
+        return dy * z * turned.t() * ctx.more["rows"][0] + places[:, None]
+
+
+class Squared(torch.autograd.Function):
+    """Of complex numbers; its rule is not that of any function, so that its orders differ."""
+
+    @staticmethod
+    def forward(ctx, z):
+        y = z * z * 1j
+        ctx.save_for_backward(z, y, y * z)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        z, y, more = ctx.saved_tensors
+        return 3 * dy * z.conj() + 1j * dy.real + dy.conj() * y * more
+
+
+class Imagined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.complex(x, 2 * x)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return 3 * dy.real + 5 * dy.imag
+
+
+class Sized(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z.abs() ** 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return 7 * dy * ctx.saved_tensors[0]
+
+
+def differentiated(rule, times=1):
+    """What a program is that differentiates a rule itself."""
+
+    def call(x):
+        dx = leaves(rule(x))[0]
+        for _ in range(times):
+            (dx,) = torch.autograd.grad((dx**2).real.sum(), x, create_graph=True)
+        return dx * x
+
+    return call
+
+
 kept = Spike.apply
 """As programs keep it: the function that is replaced while torch exports is in it."""
 
@@ -986,6 +1079,14 @@ RULES = {
     "several": lambda x: Several.apply(x, torch.cos(x))[:2],
     "the first of several": lambda x: Several.apply(x, x)[0],
     "one in another": lambda x: Nested.apply(x * x),
+    "an output without a gradient": lambda x: torch.mul(*Marking.apply(x)),
+    "outputs without a gradient": lambda x: MarkingAll.apply(x) * x,
+    "what is kept besides": lambda x: Keeping.apply(x) * x,
+    "complex": lambda x: Sized.apply(Squared.apply(Imagined.apply(x)) * (1 + 2j)) * x,
+    "differentiated": differentiated(Keeping.apply),
+    "differentiated twice": differentiated(Keeping.apply, 2),
+    "differentiated, of two outputs": differentiated(Marking.apply, 2),
+    "differentiated, complex": differentiated(lambda x: Squared.apply(torch.complex(x, x * x))),
     "quantised by torch": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 1, -8, 7) * x,
     "by channels": lambda x: torch.fake_quantize_per_channel_affine(
         x**2, torch.full((4,), 0.2, dtype=torch.float32), torch.arange(4).int(), 1, -8, 7
@@ -1001,6 +1102,44 @@ RULES = {
 def test_rules_of_torch_count_at_every_order(name):
     with default_dtype(torch.float64):
         compare(opened(RULES[name], [A], 2), in_torch(RULES[name], [A], 2))
+
+
+class Masking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = torch.rand_like(x) > 0.5
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, dy):
+        return 3 * dy * ctx.saved_tensors[0]
+
+
+def test_S44_backward_has_the_numbers_that_forward_drew(tmp_path):
+    ones = np.ones((3, 4, 50))
+    fns = [Masking.apply, lambda x: torch.autograd.grad(Masking.apply(x).sum(), x)[0]]
+    with gg.Graph() as graph:
+        x = gg.placeholder(ones.shape, name="x")
+        y, inside = (open_torch(fn, x) for fn in fns)
+        each = gg.vmap(lambda row: open_torch(Masking.apply, row))(x)
+        rows = [y, gg.gradients(y, x), each, gg.gradients(each, x), inside]
+        f = gg.compile(x, rows)
+        gg.save(tmp_path / "f.gg", graph, functions={"f": f})
+    for call in (f, gg.load(tmp_path / "f.gg").functions["f"]):
+        y, dx, each, dx_each, inside = call(ones)
+        np.testing.assert_array_equal(dx, 3 * y)
+        np.testing.assert_array_equal(dx_each, 3 * each)
+        assert {0.0, 1.0} == set(np.unique(y)) == set(np.unique(each)) == set(np.unique(inside) / 3)
+
+
+def test_S09_what_a_rule_keeps_is_no_output_of_a_region_around():
+    with gg.Graph():
+        x = gg.placeholder((3, 4))
+        with gg.override_gradient(lambda site, dy: site.default(dy)):
+            y = open_torch(Keeping.apply, x)
+        dx = gg.compile(x, gg.gradients(gg.sum(gg.sin(y)), x))(A)
+    compare([[dx]], in_torch(Keeping.apply, [A], 1)[1:])
 
 
 def test_a_gradient_inside_of_a_program_is_that_of_the_rule():
@@ -1420,6 +1559,44 @@ class Asking(torch.autograd.Function):
     def backward(ctx, dy):
         first, second = ctx.needs_input_grad
         return dy * (3 if second else 1), dy * 4 if first else dy
+
+
+class InNumpy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.from_numpy(np.sin(x.numpy()))
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy
+
+
+def seeded(x):
+    torch.manual_seed(0)
+    return x * torch.randn(4)
+
+
+@pytest.mark.parametrize(
+    ("fn", "error", "said"),
+    [
+        (lambda x: torch.func.vmap(kept)(x), gg.GradientError, "the rule of Spike, applied at"),
+        (lambda x: torch.func.jvp(kept, (x,), (x,)), gg.GradientError, "the rule of Spike"),
+        (lambda x: torch.func.grad(lambda x: x.sin().sum())(x), gg.GraphError, "torch.func.grad"),
+        (lambda x: torch.func.jacrev(torch.sin)(x), gg.GraphError, r"autograd\.grad\("),
+        (InNumpy.apply, gg.GradientError, r"its forward cannot be opened\.\nRuntimeError: \.numpy"),
+        (seeded, gg.GraphError, r"torch\.manual_seed"),
+    ],
+)
+def test_S44_what_torch_exports_without_a_rule_or_its_numbers_is_an_error(fn, error, said):
+    seed, increment = torch.manual_seed, TRANSFORMS.grad_increment_nesting
+    with gg.Graph() as graph:
+        x = gg.placeholder((3, 4))
+        with pytest.raises(error, match=said) as caught:
+            open_torch(fn, x)
+        assert "test_open_torch.py:" in str(caught.value)
+        assert len(graph.nodes) == 1
+        compare(opened(torch.func.vmap(torch.sin), [A], 1), in_torch(torch.sin, [A], 1))
+    assert (torch.manual_seed, TRANSFORMS.grad_increment_nesting) == (seed, increment)
 
 
 def test_S44_ctx_says_which_inputs_need_gradients():

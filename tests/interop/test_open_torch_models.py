@@ -10,6 +10,8 @@ import pytest
 
 import graphgrad as gg
 
+from .torch_rules import Guided
+
 torch = pytest.importorskip("torch")
 pytestmark = [
     pytest.mark.ci,
@@ -318,18 +320,6 @@ def test_S04_S44_a_model_that_was_opened_has_its_values_and_gradients(name):
         a, b = (0.0 if x is None else x for x in (a, b))
         scale = max(1.0, float(np.abs(b).max(initial=0)))
         np.testing.assert_allclose(a, b, rtol=0, atol=made.close * scale)
-
-
-class Guided(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.relu(x)
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensors
-        return torch.where((x > 0) & (dy > 0), dy, 0.0)
 
 
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet1_1"])

@@ -7,6 +7,8 @@ import pytest
 
 import graphgrad as gg
 
+from .torch_rules import Guided
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
@@ -119,20 +121,6 @@ def point(*shape):
     return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
 
 
-class Guided(torch.autograd.Function):
-    """What one writes into an edited copy of a model without graphgrad."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.relu(x)
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensors
-        return torch.where((x > 0) & (dy > 0), dy, 0.0)
-
-
 class Net(nn.Module):
     def __init__(self, relu=torch.relu):
         super().__init__()
@@ -212,6 +200,105 @@ def test_it_is_opened_once_for_each_signature():
     marked.norm.eval()
     marked(point(1, 2, 6, 6))
     assert len(opened) == 4
+
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, w = ctx.saved_tensors
+        return 2 * dy * w, 3 * dy * x if ctx.needs_input_grad[1] else None
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3, dtype=torch.float64), requires_grad=False)
+
+    def forward(self, x):
+        return Asking.apply(x, self.w)
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 3).double(), nn.Linear(3, 3).double()
+        self.last.weight = self.first.weight
+
+    def forward(self, x):
+        return self.last(torch.sin(self.first(x)))
+
+
+def trained(module, x):
+    """The value, and the gradients of x and all parameters."""
+    y, own = module(x), list(module.parameters())
+    return y, *torch.autograd.grad(y.sum(), [x, *own])
+
+
+def test_S44_parts_hooks_and_shared_weights_that_change_are_seen():
+    net, x = Twice(), point(2, 3)
+    marked = gg.interop.retrofit(net, nothing, x)
+    for change in (
+        lambda: setattr(net, "first", nn.Sequential(nn.Linear(3, 3).double(), nn.ReLU())),
+        lambda: net.first[0].register_forward_hook(lambda *call: 3 * call[2]),
+        lambda: net.first[1].register_forward_pre_hook(lambda _, args: (args[0] + 1,)),
+        lambda: setattr(net.last, "weight", nn.Parameter(torch.eye(3, dtype=torch.float64))),
+        lambda: setattr(net.first[0], "weight", net.last.weight),
+    ):
+        change()
+        for a, b in zip(trained(marked, x), trained(net, x), strict=True):
+            close(a, b)
+    net.first[0].register_full_backward_hook(lambda *call: None)
+    with pytest.raises(gg.GradientError, match=r"backward_hooks on first\.0"):
+        marked(x)
+
+
+def test_S44_a_weight_that_comes_to_require_a_gradient_has_it():
+    net, x = Scaled(), point(2, 3)
+    marked = gg.interop.retrofit(net, nothing)
+    marked(x).sum().backward()
+    assert net.w.grad is None
+    net.w.requires_grad_(True)
+    marked(x).sum().backward()
+    close(net.w.grad, 3 * x.detach().sum(0))
+
+
+def test_it_is_opened_within_a_checkpoint_and_for_tensors_that_are_no_parameters():
+    net, x = Net().double().eval(), point(2, 2, 6, 6)
+    checkpoint = torch.utils.checkpoint.checkpoint
+    marked = gg.interop.retrofit(net, nothing)
+    y = checkpoint(lambda x: marked(x)["y"], x, use_reentrant=False)
+    close(*torch.autograd.grad([y.sum(), net(x)["y"].sum()], x, allow_unused=True) * 2)
+    marked = gg.interop.retrofit(net, nothing)
+    own = {name: point(*p.shape) for name, p in net.named_parameters()}
+    found = [torch.func.functional_call(m, own, (x,))["y"] for m in (marked, net)]
+    close(*found)
+    close(*[torch.autograd.grad(y.sum(), own["last.weight"])[0] for y in found])
+
+
+class Turned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor([1 + 2j, 0.5j]))
+
+    def forward(self, x):
+        return Asking.apply(self.w, x).abs()
+
+
+def test_complex_weights_have_their_gradients_in_transforms():
+    net, x = Turned().to(torch.complex128), torch.complex(point(2), point(2)).detach()
+    marked = gg.interop.retrofit(net, nothing)
+    own = {"w": net.w.detach()}
+
+    def loss(own, module):
+        return torch.func.functional_call(module, own, (x,)).sum()
+
+    found = torch.func.grad(loss)(own, marked)["w"]
+    close(found.resolve_conj(), torch.autograd.grad(net(x).sum(), net.w)[0].resolve_conj())
 
 
 def test_S23_S44_functions_and_second_orders():

@@ -34,6 +34,7 @@ WITHOUT_SAMPLES = {
     "PyFunction",
     "BinCountOfAll",  # as long as values say: tests/ops/test_histograms
     "TorchCall",  # tests/interop/test_torch_calls
+    "OnnxOperator",  # tests/onnx_models/test_own_operators
     "PerExample",
     *("MaskPlaces", "Nonzero", "RepeatedPlaces"),  # as long as values say: tests/ops/test_nonzero
     *("RandomLogGamma", "LogGammaSlope", "WaldNumber"),  # tests/ops/test_random

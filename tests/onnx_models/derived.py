@@ -88,6 +88,25 @@ def noise(m, x, t):
     return m.outward(h)
 
 
+def seen(m, x):
+    """Attention as one call of torch."""
+    q, k, v = (part.unflatten(-1, (2, 2)).transpose(1, 2) for part in m.qkv(x).chunk(3, -1))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+
+
+def warped(m, x, shift):
+    """An image read at places that a network moves."""
+    height, width = x.shape[2:]
+    down, right = ((2 * torch.arange(n).to(x) + 1) / n - 1 for n in (height, width))
+    place = torch.stack([right.expand(height, width), down[:, None].expand(height, width)], -1)
+    return F.grid_sample(x, place + m.net(shift)[:, None, None], align_corners=False)
+
+
+def named(m, x, place):
+    """Numbers beside what a table says of a place."""
+    return m.net(torch.cat([x, m.table(place)], 1))
+
+
 def cnn(stride=1):
     return nn.Sequential(
         *(nn.Conv2d(3, 4, 3, stride, padding=1), nn.Softplus(), nn.Conv2d(4, 5, 3), nn.Tanh()),
@@ -163,6 +182,30 @@ MODELS = {
         lambda: Model(lambda m, x: m.net(x)[0][:, -1], net=nn.LSTM(3, 4, batch_first=True)),
         {"x": ("N", 5, 3)},
     ),
+    "gru": (
+        lambda: Model(lambda m, x: m.net(x)[0][:, -1], net=nn.GRU(3, 4, batch_first=True)),
+        {"x": ("N", 5, 3)},
+    ),
+    "seen": (lambda: Model(seen, qkv=nn.Linear(4, 12)), {"x": ("N", "T", 4)}),
+    "up_cubic": (lambda: pooled(nn.Upsample(scale_factor=2, mode="bicubic")), IMAGE2),
+    "shuffled": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 1), nn.Mish(), nn.PixelShuffle(2), nn.Conv2d(1, 1, 1)
+        ),
+        IMAGE2,
+    ),
+    "normed": (
+        lambda: nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ELU(), nn.Conv2d(3, 1, 1)),
+        IMAGE2,
+    ),
+    "warped": (
+        lambda: Model(warped, net=nn.Sequential(nn.Linear(2, 2), nn.Tanh())),
+        {**IMAGE2, "shift": ("N", 2)},
+    ),
+    "named": (
+        lambda: Model(named, net=mlp(5, 8, 2), table=nn.Embedding(5, 2)),
+        {**ROW, "place": ("N",)},
+    ),
     "ranked": (
         lambda: Model(lambda m, x: torch.topk(m.net(x), 2)[0].prod(1), net=mlp(3, 8, 5)),
         ROW,
@@ -173,8 +216,8 @@ MODELS = {
 SIZES = [{"N": 3, "atoms": 4, "H": 6, "W": 7, "T": 5}, {"N": 1, "atoms": 6, "H": 9, "W": 8, "T": 2}]
 
 
-def exported(name, path):
-    """A model, in float64, and its file, in float32."""
+def exported(name, path, dynamo=False):
+    """A model, in float64, and its file, in float32. dynamo: by torch's newer exporter."""
     torch.manual_seed(0)
     make, shapes = MODELS[name]
     model = make().eval()
@@ -182,6 +225,19 @@ def exported(name, path):
     axes = {n: {i: d for i, d in enumerate(s) if isinstance(d, str)} for n, s in shapes.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if dynamo:
+            opened = tuple(dict.fromkeys(each, torch.export.Dim.DYNAMIC) for each in axes.values())
+            torch.onnx.export(
+                model,
+                examples,
+                input_names=list(shapes),
+                output_names=["y"],
+                dynamic_shapes=(opened,) if isinstance(model, Model) else opened,
+                dynamo=True,
+                opset_version=18 if name != "warped" else 20,
+                verbose=False,
+            ).save(str(path))
+            return model.double()
         torch.onnx.export(
             model,
             examples,
@@ -190,7 +246,7 @@ def exported(name, path):
             output_names=["y"],
             dynamic_axes=axes,
             dynamo=False,
-            opset_version=17,
+            opset_version=17 if name != "warped" else 20,
         )
     return model.double()
 
@@ -226,6 +282,7 @@ def doubled(own):
     return {n: t.double() if t.is_floating_point() else t for n, t in own.items()}
 
 
+@torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)  # others have no hvp
 def wanted(name, model, kind, feeds):
     """{output: array} that torch computes in float64."""
     given = {n: torch.tensor(a) for n, a in feeds.items()}

@@ -16,16 +16,37 @@ FIRST = ("lennard_jones", "cnn")
 LATER = [pytest.param(name, marks=pytest.mark.ci) for name in MODELS if name not in FIRST]
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [*FIRST, *LATER])
-def test_every_kind_is_that_of_torch(name, tmp_path):
-    model = exported(name, tmp_path / "m.onnx")
-    for kind in KINDS:
-        found = gg.onnx.differentiate(tmp_path / "m.onnx", kind=kind, path=tmp_path / "d.onnx")
+def check(name, folder, kinds, dynamo=False):
+    """Each kind, at all sizes, is what autograd computes in float64."""
+    model = exported(name, folder / "m.onnx", dynamo)
+    for kind in kinds:
+        found = gg.onnx.differentiate(folder / "m.onnx", kind=kind, path=folder / "d.onnx")
         for sizes in SIZES:
             feeds = feeds_of(name, sizes, found.inputs, model)
-            got = run(tmp_path / "d.onnx", feeds)
+            got = run(folder / "d.onnx", feeds)
             for output, expected in wanted(name, model, kind, feeds).items():
                 scale = max(1.0, np.abs(expected).max())
                 worst = np.abs(got[output] - expected).max() / scale
                 assert worst < 1e-5, (kind, sizes, output, worst)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*FIRST, *LATER])
+def test_every_kind_is_that_of_torch(name, tmp_path):
+    check(name, tmp_path, KINDS)
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["crystal", "strided", "seen", "chosen"])
+def test_so_are_gradients_of_what_the_newer_exporter_writes(name, tmp_path):
+    pytest.importorskip("onnxscript")
+    check(name, tmp_path, ("gradient", "jvp", "hvp"), dynamo=True)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_so_is_every_kind_of_what_the_newer_exporter_writes(name, tmp_path):
+    pytest.importorskip("onnxscript")
+    check(name, tmp_path, KINDS, dynamo=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.verify import verify_graph
 
 from .making import BOOL, INT64, mlp, model_of, node, onnx, values
 
@@ -343,6 +344,16 @@ def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
     onnx.save(big, tmp_path / "e.onnx", save_as_external_data=True, location="e.data")
     gg.onnx.differentiate(tmp_path / "e.onnx", path=tmp_path / "s.onnx", weights="share")
     near(run(tmp_path / "s.onnx", {"x": x})["gradient/x"], found["copy"]["gradient/x"])
+    for name in ("m.onnx", "e.data"):
+        with (tmp_path / name).open("ab") as file:
+            file.write(b"\0")
+        reader = tmp_path / ("share.onnx" if name == "m.onnx" else "s.onnx")
+        with pytest.raises(gg.FileError, match=f"{name}', which was another file when it was"):
+            gg.onnx.load(reader)
+        (tmp_path / name).unlink()
+        with pytest.raises(gg.FileError, match=rf"shares weights with lies in '{name}', which is"):
+            gg.onnx.load(reader)
+    onnx.save(proto, tmp_path / "m.onnx")
     for source, path in (
         (proto, "s.onnx"),
         (tmp_path / "m.onnx", None),
@@ -350,6 +361,23 @@ def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
     ):
         with pytest.raises(gg.GradientError, match='weights="share"'):
             gg.onnx.differentiate(source, path=path and tmp_path / path, weights="share")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[", "no JSON of files"),
+        ("[1]", "no JSON of files"),
+        ('{"../m.onnx": ""}', "no file of the model's folder"),
+        ('{"": ""}', "no file of the model's folder"),
+    ],
+)
+def test_metadata_of_shared_weights_are_not_trusted(saved, text, said):
+    model = onnx.load(saved[0])
+    model.metadata_props.add(key="graphgrad.weights", value=text)
+    onnx.save(model, saved[0])
+    with pytest.raises(gg.FileError, match=said):
+        gg.onnx.load(saved[0])
 
 
 def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path, rng):
@@ -365,3 +393,77 @@ def test_weights_lie_beside_and_nodes_keep_their_story_only_where_asked(tmp_path
     assert not any(n.metadata_props for n in proto.graph.node)
     assert any(p.key == "graphgrad.derivative" for p in proto.metadata_props)
     near(run(tmp_path / "a.onnx", {"x": np.zeros((1, 20), "float32")})["y"], np.zeros((1, 20)))
+
+
+def test_integers_are_differentiated_by_what_a_table_says_of_them(tmp_path, rng):
+    table, w = rng.normal(size=(5, 3)).astype("float32"), rng.normal(size=(3, 2)).astype("float32")
+    nodes = [
+        node("Gather", ["table", "ids"], ["words"], name="/embed/Gather"),
+        node("Tanh", ["words"], ["t"]),
+        node("MatMul", ["t", "w"], ["y"]),
+    ]
+    proto = model_of(nodes, [({"ids": ["N"]}, INT64)], ["y"], {"table": table, "w": w})
+    with pytest.raises(gg.DTypeError, match=r"ids: int64\[N\]. What is made .* words: float32\[N"):
+        gg.onnx.differentiate(proto)
+    gg.onnx.differentiate(proto, wrt="words", path=tmp_path / "d.onnx")
+    ids = np.array([3, 0, 3])
+    found = run(tmp_path / "d.onnx", {"ids": ids})["gradient/words"]
+    near(found, w.sum(1) * (1 - np.tanh(table[ids]) ** 2))
+
+
+def everything_of(graph):
+    return (
+        [(n.name, n.op, n.inputs, n.region) for n in graph.nodes],
+        list(graph.regions),
+        [r.settled for r in graph.regions],
+        graph.draws,
+        dict(graph._named),
+    )
+
+
+def fails(model, path, of):
+    if of == "rule":
+        raising = gg.register_gradient("raises")(lambda site, dy: 1 / 0)
+        return lambda: gg.onnx.differentiate(model, "y", "x", overrides={"Tanh": raising})
+    if of == "function":
+        return lambda: gg.onnx.differentiate(model, lambda o: 1 / (o["y"] * 0 + 1).missing, "x")
+    if of == "folder":
+        return lambda: gg.onnx.differentiate(model, "y", "x", path=path / "no" / "d.onnx")
+    if of == "form":
+        return lambda: gg.onnx.differentiate(
+            model, lambda o: gg.special.jv(1.0, o["y"]), "x", path=path / "d.onnx"
+        )
+    return lambda: gg.onnx.differentiate(model, "steps", "x")
+
+
+@pytest.mark.parametrize("of", ["rule", "function", "folder", "form", "nothing flows"])
+def test_a_loaded_model_is_as_before_on_every_error(saved, tmp_path, of):
+    model, twin = gg.onnx.load(saved[0]), gg.onnx.load(saved[0])
+    for each in (model, twin):
+        each.graph.mark(gg.select.op("Tanh"), gg.rules.scale(2.0))
+    before = everything_of(model.graph)
+    with pytest.raises((gg.GraphGradError, ZeroDivisionError, AttributeError, OSError)):
+        fails(model, tmp_path, of)()
+    for now, then in zip(everything_of(model.graph), before, strict=True):
+        assert now == then
+    verify_graph(model.graph)
+    assert not list(tmp_path.glob("d.onnx*"))
+    found, expected = (gg.onnx.differentiate(m, "y", "x") for m in (model, twin))
+    assert [n.name for n in model.graph.nodes] == [n.name for n in twin.graph.nodes]
+    x = np.ones((2, 3), "float32")
+    shift, mask = np.array(1, "float32"), np.ones(2, bool)
+    for a, b in zip(found(x, shift, mask), expected(x, shift, mask), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_tensor_of_what_failed_is_of_no_use(saved):
+    model, kept = gg.onnx.load(saved[0]), []
+
+    def of(outputs):
+        kept.append(outputs["y"] * 2)
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        gg.onnx.differentiate(model, of, "x")
+    with model.graph, pytest.raises(gg.GraphError, match="belongs to <graph 'g, undone'"):
+        kept[0] + 1

@@ -68,7 +68,106 @@ def test_pact_learns_its_bound():
     assert da == -6.0 + 7.0
 
 
-@pytest.mark.parametrize("build", [rules.fake_quantise, rules.lsq, rules.pact])
+def test_numbers_of_the_grid_are_those_of_quantize_linear():
+    """ONNX: rint(x / s) + z, of halves the even one before z is added, then held within bounds."""
+    x = gg.placeholder((None,), name="x")
+    at = (np.arange(-30.0, 30.0) + 0.5) / 4
+    for low, high in [(-0.75, 3.0), (-1.0, 2.75), (0.0, 3.75), (-3.75, 0.0)]:
+        zero = round(-low / 0.25)
+        numbers = np.clip(np.rint(at / 0.25) + zero, 0, 15)
+        found = value(rules.fake_quantise(x, low, high, bits=4), {x: at})
+        np.testing.assert_array_equal(found, 0.25 * (numbers - zero))
+
+
+def lsq_plus_of(x, step, zero, dy, low, high):
+    """LSQ+ in NumPy: y, dx, dstep, dzero, element by element, without the factor g."""
+    z = np.clip(np.rint(zero), low, high)
+    steps = x / step
+    at = steps + z
+    inside = (at >= low) & (at <= high)
+    held = np.clip(np.rint(steps) + z, low, high) - z
+    slope = np.where(inside, np.rint(steps) - steps, held)
+    return held * step, np.where(inside, dy, 0), dy * slope, np.where(inside, 0, -dy * step)
+
+
+@pytest.mark.parametrize(("signed", "low", "high"), [(True, -4, 3), (False, 0, 7)])
+@pytest.mark.parametrize("kind", ["tensor", "channel", "group"])
+def test_lsq_plus_is_the_published_rule(kind, signed, low, high):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 6, 2)) * 3
+    dy = rng.normal(size=x.shape)
+    shape = {"tensor": (), "channel": (6,), "group": (4, 2, 2)}[kind]
+    step, zero = rng.uniform(0.3, 0.8, shape), rng.uniform(-1, 3, shape)
+    options = {"tensor": {}, "channel": {"axis": -2}, "group": {"axis": 1, "group": 3}}[kind]
+    xs = [gg.placeholder(np.shape(a)) for a in (x, step, zero)]
+    y = rules.lsq_plus(*xs, bits=3, signed=signed, **options)
+    found = values([y, *gg.gradients(y, xs, dy)], dict(zip(xs, (x, step, zero), strict=True)))
+
+    def spread(a):
+        if kind == "group":
+            return np.repeat(a, 3, 1)
+        return a if kind == "tensor" else np.reshape(a, (-1, 1))
+
+    def summed(a):
+        if kind == "group":
+            return a.reshape(4, 2, 3, 2).sum(2)
+        return a.sum() if kind == "tensor" else a.sum((0, 2))
+
+    y, dx, dstep, dzero = lsq_plus_of(x, *map(spread, (step, zero)), dy, low, high)
+    g = 1 / np.sqrt(summed(np.ones_like(x)) * high)
+    for ours, theirs in zip(found, (y, dx, g * summed(dstep), g * summed(dzero)), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-14)
+
+
+def test_lsq_plus_at_a_zero_of_0_is_lsq():
+    x, s = gg.placeholder((7,), name="x"), gg.placeholder((), name="s")
+    ys = rules.lsq(x, s, bits=3), rules.lsq_plus(x, s, bits=3)
+    one, other = values([[y, *gg.gradients(y, [x, s], DY)] for y in ys], {x: XS, s: 0.5})
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("format", "largest"), [("e4m3fn", 448.0), ("e5m2", 57344.0)])
+def test_numbers_of_eight_bits_are_those_of_ml_dtypes(format, largest):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = getattr(ml_dtypes, f"float8_{format}")
+    known = np.arange(256, dtype="uint8").view(dtype).astype("float64")
+    known = np.sort(known[np.isfinite(known)])
+    at = np.concatenate(
+        [known, (known[1:] + known[:-1]) / 2, 1.3 * known, [2 * largest, -3 * largest]]
+    )
+    x, s = gg.placeholder(at.shape, name="x"), gg.placeholder(())
+    y = rules.fake_float8(x, s, format)
+    dy = np.cos(np.arange(at.size))
+    y, dx, ds = values([y, *gg.gradients(y, [x, s], dy)], {x: 2 * at, s: 2.0})
+    exact = np.clip(at, -largest, largest).astype(dtype).astype("float64")
+    np.testing.assert_array_equal(y, 2 * exact)
+    inside = np.abs(at) <= largest
+    np.testing.assert_array_equal(dx, np.where(inside, dy, 0))
+    slope = exact - np.where(inside, at, 0)
+    np.testing.assert_allclose(ds, (dy * slope).sum())
+    with pytest.raises(ValueError, match="format is one of e4m3fn, e5m2, got 'e4m3'"):
+        rules.fake_float8(x, s, "e4m3")
+
+
+def test_lsq_plus_refuses_what_does_not_fit():
+    x = gg.placeholder(("N", 6), name="x")
+    with pytest.raises(ValueError, match="say axis= too"):
+        rules.lsq_plus(x, 0.5, group=2)
+    with pytest.raises(gg.ShapeError, match="groups of 4 do not divide axis 1"):
+        rules.lsq_plus(x, 0.5, axis=1, group=4)
+    with pytest.raises(gg.ShapeError, match="groups of 2 do not divide axis 0"):
+        rules.lsq_plus(x, 0.5, axis=0, group=2)
+    with pytest.raises(gg.ShapeError, match=r"step is of shape \(6,\) or \(\), got \(2,\)"):
+        rules.lsq_plus(x, [0.5, 0.5], axis=1)
+    with pytest.raises(gg.ShapeError, match=r"zero is of shape \(6,\) or \(\), got \(6, 1\)"):
+        rules.lsq_plus(x, 0.5, np.zeros((6, 1)), axis=1)
+    with pytest.raises(ValueError, match="group is an int, at least 1"):
+        rules.lsq_plus(x, 0.5, axis=1, group=0)
+    assert not x.graph.regions
+
+
+@pytest.mark.parametrize("build", [rules.fake_quantise, rules.lsq, rules.lsq_plus, rules.pact])
 def test_regions_say_what_they_are_and_keep_float32(build):
     x = gg.placeholder((4,), "float32", name="x")
     y = build(x, *([-1.0, 1.0] if build is rules.fake_quantise else [0.5]))
@@ -82,3 +181,11 @@ def test_the_plain_gradient_of_rounding_is_zero():
     x = gg.placeholder((7,), name="x")
     y = rules.lsq(x, 0.5)
     assert not value(gg.gradients(y, x, overrides="none"), {x: XS}).any()
+    x, s, z = [gg.placeholder(n, name="x") for n in ((7,), (), ())]
+    y = rules.lsq_plus(x, s, z, bits=3)
+    dx, ds, dz = values(gg.gradients(y, [x, s, z], DY, overrides="none"), {x: XS, s: 0.5, z: 1.0})
+    held, _, _, dzero = lsq_plus_of(XS, 0.5, 1.0, DY, -4, 3)
+    assert not dx.any()
+    np.testing.assert_allclose(ds, (DY * held / 0.5).sum())
+    assert dz == 0.0  # it is rounded
+    assert dzero.any()

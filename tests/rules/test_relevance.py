@@ -222,12 +222,15 @@ def test_a_gate_gets_nothing_and_signals_get_equal_parts():
         lambda t: 0.5 * (1.0 + gg.tanh(t)),
         gg.nn.softmax,
         lambda t: 1.0 / t,
+        lambda t: gg.clip(t + 3.0, 0.0, 6.0) / 6.0,
+        lambda t: 1.0 + gg.clip(t, -1.0, 1.0),
     ):
         of_a, of_b, score = through(lambda a, b, gate=gate: a * gate(b), a, b)
         np.testing.assert_allclose(of_a, score)
         np.testing.assert_array_equal(of_b, np.zeros_like(b))
-    of_a, of_b, score = through(lambda a, b: gg.tanh(a) * b, a, b)
-    np.testing.assert_allclose([of_a, of_b], [score / 2, score / 2])
+    for signal in (gg.tanh, lambda t: gg.clip(t, -1.0, 1.0)):
+        of_a, of_b, score = through(lambda a, b, signal=signal: signal(a) * b, a, b)
+        np.testing.assert_allclose([of_a, of_b], [score / 2, score / 2])
     equal = {"Multiply": rules.lrp_product(gated=False)}
     of_a, of_b, score = through(lambda a, b: a * gg.nn.sigmoid(b), a, b, chosen=equal)
     np.testing.assert_allclose([of_a, of_b], [score / 2, score / 2])

@@ -79,7 +79,8 @@ def test_the_programs_of_a_framework_come_out_as_recorded(lost, name):
     found = lost("prove").in_a_process(name)
     if found is None or found["versions"].get("jax") != recorded["versions"].get("jax"):
         pytest.skip("what is installed is not what was recorded")
-    left_out = {"theirs"} if find_spec("jax") is None else set()
+    needs = {"theirs": "jax", "module": "torch"}
+    left_out = {key for key, package in needs.items() if find_spec(package) is None}
     for part in ("cells", "more"):
         now, then = (
             {key: cell["outcome"] for key, cell in each[part].items() if key not in left_out}

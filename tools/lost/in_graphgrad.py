@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from rows import elsewhere
+from rows import elsewhere, own
 
 import graphgrad as gg
 
@@ -236,3 +236,22 @@ def dtype():
         return gg.gradients(y, x)
 
     return asked(answer)
+
+
+@own("put on a module of PyTorch, which stays one: both orders by torch", [3.0, 0.75])
+def module():
+    """A quarter of 12, and of a quarter of that one's derivative, by torch.autograd.grad."""
+    import torch
+
+    class Program(torch.nn.Module):
+        def forward(self, x):
+            return torch.relu(x) ** 3
+
+    def mark(graph):
+        graph.mark("Relu", lambda site, dy: dy / 4)
+
+    marked = gg.interop.retrofit(Program(), mark)
+    x = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(marked(x), x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    return [float(first.detach()), float(second)]

@@ -26,16 +26,17 @@ WORDS = {
 }
 HEAD = """# Why rules get lost
 
-A rule that is passed over does not fail: the numbers are merely others. Here is what a rule must
-survive, tried in seven frameworks. Each cell is a small program that was run, a function in a file
-of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
+A rule that is skipped raises no error: you just get different numbers. This page lists what a rule
+must survive, tried in seven frameworks. Each cell is a small program that was run, a function in a
+file of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
 In most of them the step is x ** 3, its rule twice its derivative, and the question the derivative
 of the step's square at 2: 384 with the rule, 192 without it.
 
-- **right**: what the rule means came out.
-- **wrong**: something else came out, without an error or a warning; below are the numbers.
-- **error**: it said so. Where nothing can be right (a gradient of another shape), that is best.
-- **not offered**: there is nothing of the kind. **-**: it cannot go wrong there.
+- **right**: the result matches the rule.
+- **wrong**: the result differs, without an error or a warning; the numbers are below.
+- **error**: an error was raised. Where no result can be right (a gradient of another shape), that
+  is best.
+- **not offered**: the framework has no such feature. **-**: it cannot go wrong there.
 
 """
 FOOT = """

@@ -84,7 +84,8 @@ class Building:
             eqn = eqns[i]
             named = named_at(eqns, i, lambda v, place: last[v] >= place)
             if named is None:
-                xs = [read(atom) for atom in eqn.invars]
+                line = position_of(eqn) or self._line
+                xs = [*placed("", line, partial(list, map(read, eqn.invars)))]
                 made = self._at(eqn, eqn.primitive.name, partial(self._built, eqn, xs))
             else:
                 made = self._at(eqn, named.theirs, partial(named.ours, env[named.variable]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -25,7 +26,7 @@ from ...ops.sources import identity, placeholder, undefined_gradient
 from ...regions.scopes import override_gradient
 from ..opened import clean, gg, placed
 from ..reports import Tally
-from .functions import STEP, WRITES, AppliedFunction, applied
+from .functions import STEP, WRITES, AppliedFunction, applied, has_gradient
 from .table import LEFT_OUT, form_of, name_of
 from .tracing import (
     HIGHER,
@@ -220,20 +221,27 @@ class TorchBuilding:
         inside = TorchBuilding(program, self._known, self._tally)
         places = {t: i for i, t in enumerate(dict.fromkeys(xs))}
         rule = BackwardRule(self, step, [places[t] for t in xs])
-        if not any(map(_has_gradient, inside.outputs())):
-            return inside.run(inputs_of(program, {}, xs))  # nothing that a rule could be of
-        with override_gradient(rule, inputs=list(places)) as region:
+        count, inputs = len(step.stopped), inputs_of(program, {}, xs)
+        values = zip(inside.outputs(), step.stopped, strict=False)
+        ruled = any(has_gradient(y) and not stopped for y, stopped in values)
+        with override_gradient(rule, inputs=list(places)) if ruled else nullcontext() as region:
             seen: set[Tensor] = set()
             outputs = []
-            for y in inside.run(inputs_of(program, {}, xs)):
+            made = inside.run(inputs)
+            for y in made[:count]:
                 own = y.node.region is region and y not in seen
                 outputs.append(y if own else identity(y))
                 seen.add(y)
-            region.declare(outputs=outputs)
-        rule.pulled(types, [y.type for y in outputs], [y.type.differentiable for y in outputs])
-        if self._tally is not None:
-            self._tally.rule(step.name, step.where)
-        return outputs
+            if region is not None:
+                region.declare(outputs=outputs)
+        if ruled:
+            rule.kept = made[count:]
+            flags = zip(outputs, step.stopped, strict=True)
+            given = [y.type.differentiable and not stopped for y, stopped in flags]
+            rule.pulled(types, [y.type for y in (*outputs, *rule.kept)], given)
+            if self._tally is not None:
+                self._tally.rule(step.name, step.where)
+        return [*outputs, *made[count:]]
 
     def outputs(self) -> list[Any]:
         """What torch knows of the outputs."""
@@ -273,7 +281,12 @@ class TorchBuilding:
 
 
 class BackwardRule:
-    """The backward of a function of torch.autograd, traced and opened."""
+    """The backward of a function of torch.autograd, traced and opened.
+
+    kept  what its forward keeps besides inputs and outputs
+
+    Of complex tensors torch means the conjugates of the gradients that a graph has.
+    """
 
     def __init__(
         self, building: TorchBuilding, step: AppliedFunction, places: Sequence[int]
@@ -281,23 +294,24 @@ class BackwardRule:
         self._building = building
         self._step = step
         self._places = places
+        self.kept: Sequence[Tensor] = ()
         self.__name__ = step.name
 
     def __repr__(self) -> str:
         return f"<the rule of {self.__name__} in torch>"
 
     def pulled(
-        self, xs: Sequence[TensorType], ys: Sequence[TensorType], given: Sequence[bool]
+        self, xs: Sequence[TensorType], kept: Sequence[TensorType], given: Sequence[bool]
     ) -> TorchProgram:
-        """The program of the gradients, where so many outputs have one."""
-        count, end = len(xs), len(xs) + len(ys)
+        """The program of the gradients, where such outputs, the first that are kept, have one."""
+        count, end = len(xs), len(xs) + len(kept)
 
         def call(*tensors: Any) -> list[Any]:
             rest = iter(tensors[end:])
             dys = [next(rest) if flag else None for flag in given]
             return self._step.backward(tensors[:count], tensors[count:end], dys)
 
-        types = [*xs, *ys, *[y for y, flag in zip(ys, given, strict=True) if flag]]
+        types = [*xs, *kept, *[y for y, flag in zip(kept, given, strict=False) if flag]]
         known = self._building
         return known._traced(self._step, "backward", call, types, tuple(given))
 
@@ -305,16 +319,17 @@ class BackwardRule:
         xs, ys = [site.inputs[i] for i in self._places], list(site.outputs)
         pairs = zip(ys, dys, strict=True)
         given = [y.type.differentiable and not gg.is_zero(dy) for y, dy in pairs]
-        program = self.pulled([x.type for x in xs], [y.type for y in ys], given)
-        seeds = [as_tensor(dy) for dy, flag in zip(dys, given, strict=True) if flag]
-        read = [*xs, *ys, *seeds]
+        kept = [*ys, *self.kept]
+        program = self.pulled([x.type for x in xs], [y.type for y in kept], given)
+        seeds = [_conjugate(as_tensor(dy)) for dy, flag in zip(dys, given, strict=True) if flag]
+        read = [*xs, *kept, *seeds]
         if self._step.once:
             read = [undefined_gradient(t) if t.type.differentiable else t for t in read]
         made = TorchBuilding(program, self._building._known).run(inputs_of(program, {}, read))
         found: dict[Tensor, Any] = {}
         for x, dx in zip(xs, made, strict=True):
             if isinstance(dx, Tensor) and x.type.differentiable:
-                dx = _fitted(dx, x)
+                dx = _conjugate(_fitted(dx, x))
                 found[x] = found[x] + dx if x in found else dx
         return [found.get(x, NO_GRAD) for x in site.inputs]
 
@@ -325,8 +340,8 @@ def _fitted(dx: Tensor, x: Tensor) -> Any:
     return dx if dx.dtype == x.dtype else gg.cast(dx, x.dtype)
 
 
-def _has_gradient(y: Any) -> bool:
-    return isinstance(y, torch.Tensor) and (y.is_floating_point() or y.is_complex())
+def _conjugate(dy: Tensor) -> Any:
+    return gg.conj(dy) if dy.dtype.kind == "c" else dy
 
 
 def inputs_of(

@@ -27,6 +27,7 @@ __all__ = [
     "AppliedFunction",
     "FunctionContext",
     "applied",
+    "has_gradient",
     "innermost",
     "is_users",
     "kept",
@@ -73,6 +74,12 @@ class FunctionContext:
         """Outputs without a gradient."""
         self.without_gradient = tensors
 
+    def besides(self, known: Sequence[Any]) -> list[Any]:
+        """What it keeps and is none of these, each tensor once."""
+        told = {id(t) for t in known}
+        kept = {id(t): t for t in _pytree.tree_leaves(vars(self)) if isinstance(t, torch.Tensor)}
+        return [t for at, t in kept.items() if at not in told]
+
     def mark_dirty(self, *tensors: Any) -> None:
         """Refused: nodes do not write."""
         raise GradientError(f"{self._of} says ctx.mark_dirty: it {WRITES}")
@@ -86,6 +93,8 @@ class AppliedFunction:
     needed     of its tensors those that require gradients
     places     of its arguments the tensors, by their places among all tensors that it is given
     structure  of what it returns; tensors are counted
+    stopped    of the tensors that it returns those that it marks as not differentiable
+    kept       what its step gave, while torch exports: what it saves of it torch does not follow
     """
 
     def __init__(self, cls: Any, leaves: Sequence[Any], spec: Any, needed: Sequence[bool]) -> None:
@@ -95,6 +104,8 @@ class AppliedFunction:
         args, _ = _pytree.tree_unflatten(leaves, spec)
         self.places = [x.at if isinstance(x, _Place) else None for x in args]
         self.structure: Any = None
+        self.stopped: tuple[bool, ...] = ()
+        self.kept: Sequence[Any] = ()
         self.where = innermost()
 
     @classmethod
@@ -122,8 +133,9 @@ class AppliedFunction:
         return self.cls, self._spec, given, tuple(map(type, given)), self.needed
 
     def forward_of(self, *tensors: Any) -> list[Any]:
-        """The tensors that it returns, of these."""
-        return self.forward(tensors)
+        """The tensors that it returns, of these, and what else it keeps for its backward."""
+        made, ctx = self._called(tensors)
+        return [*made, *ctx.besides([*tensors, *made])]
 
     @property
     def once(self) -> bool:
@@ -141,9 +153,9 @@ class AppliedFunction:
         """Its backward, without what keeps it from being differentiated again."""
         return self._named_rule.__wrapped__ if self.once else self._named_rule
 
-    def forward(self, tensors: Sequence[Any], ctx: FunctionContext | None = None) -> list[Any]:
-        """The tensors that it returns."""
-        ctx = ctx or FunctionContext(self._needs, f"{self.name}, applied at {self.where},")
+    def _called(self, tensors: Sequence[Any]) -> tuple[list[Any], FunctionContext]:
+        """The tensors that it returns, and what its backward is given."""
+        ctx = FunctionContext(self._needs, f"{self.name}, applied at {self.where},")
         values = [tensors[x.at] if isinstance(x, _Place) else x for x in self._leaves]
         args, kwargs = _pytree.tree_unflatten(values, self._spec)
         if self.cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
@@ -154,28 +166,31 @@ class AppliedFunction:
         leaves, spec = _pytree.tree_flatten(made)
         counted, found = _counted(leaves)
         self.structure = counted, spec
-        return found
+        without = {id(t) for t in ctx.without_gradient}
+        self.stopped = tuple([id(y) in without for y in found])
+        return found, ctx
 
-    def backward(self, xs: Sequence[Any], ys: Sequence[Any], dys: Sequence[Any]) -> list[Any]:
+    def backward(self, xs: Sequence[Any], kept: Sequence[Any], dys: Sequence[Any]) -> list[Any]:
         """The gradients of its arguments that are tensors, by their places; None without one.
 
-        What it saved of its inputs and outputs is read as they are, with their gradients; what else
-        it saved is a number, as it is in torch.
+        kept is what `forward_of` gave. What it saved of its inputs and outputs is read as they are,
+        with their gradients; what else it saved is a number, as it is in torch, and so is an output
+        that it marks as not differentiable.
         """
-        ctx = FunctionContext(self._needs, f"{self.name}, applied at {self.where},")
         hidden = [x.detach() for x in xs]
-        made = self.forward(hidden, ctx)
-        known = {id(t): x for t, x in zip(hidden, xs, strict=True)}
-        known |= {id(t): y for t, y in zip(made, ys, strict=True) if id(t) not in known}
+        made, ctx = self._called(hidden)
+        ys, rest = kept[: len(made)], kept[len(made) :]
+        besides = ctx.besides([*hidden, *made])
+        known = {id(t): value.detach() for t, value in zip(besides, rest, strict=True)}
+        for t, y, stopped in zip(made, ys, self.stopped, strict=True):
+            known[id(t)] = y.detach() if stopped else y
+        known |= {id(t): x for t, x in zip(hidden, xs, strict=True)}
 
         def seen(value: Any) -> Any:
-            if not isinstance(value, torch.Tensor):
-                return value
-            return known[id(value)] if id(value) in known else value.detach()
+            return known.get(id(value), value)
 
-        ctx.saved = tuple(map(seen, ctx.saved))
         for name, value in vars(ctx).items():
-            setattr(ctx, name, _pytree.tree_map(seen, value) if name != "saved" else value)
+            setattr(ctx, name, _pytree.tree_map(seen, value))
         flat = [
             torch.zeros_like(y) if dy is None and ctx.materialized else dy
             for y, dy in zip(ys, dys, strict=True)
@@ -207,6 +222,11 @@ def innermost() -> str:
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
     return "<unknown>" if frame is None else show((frame.f_code.co_filename, frame.f_lineno))
+
+
+def has_gradient(y: Any) -> bool:
+    """Whether a tensor of this dtype may have one."""
+    return isinstance(y, torch.Tensor) and (y.is_floating_point() or y.is_complex())
 
 
 def is_users(file: str) -> bool:
@@ -242,7 +262,7 @@ def applied(number: int) -> AppliedFunction:
 def _as_one_step(number: int, tensors: Any) -> list[Any]:
     """What torch knows of a step: the types of what it gives."""
     with torch.no_grad():
-        return [torch.empty_like(y) for y in _applied[number].forward(tensors)]
+        return [torch.empty_like(y) for y in _applied[number].forward_of(*tensors)]
 
 
 class _Step(_FUNCTION):  # type: ignore[misc]
@@ -252,18 +272,18 @@ class _Step(_FUNCTION):  # type: ignore[misc]
     def forward(ctx: Any, number: int, *tensors: Any) -> tuple[Any, ...]:
         """The step, which is written down as one."""
         with torch._C._AutoDispatchBelowAutograd():
-            ys = tuple(STEP(number, list(tensors)))
-        ctx.number, ctx.count = number, len(tensors)
-        ctx.save_for_backward(*tensors, *ys)
-        ctx.mark_non_differentiable(*[y for y in ys if not y.is_floating_point()])
+            kept = tuple(STEP(number, list(tensors)))
+        ctx.number = number
+        ctx.save_for_backward(*tensors)
+        ctx.mark_non_differentiable(*[y for y in kept if not has_gradient(y)])
         ctx.set_materialize_grads(False)
-        return ys
+        return kept
 
     @staticmethod
     def backward(ctx: Any, *dys: Any) -> tuple[Any, ...]:
         """The backward of the function."""
-        saved, n = ctx.saved_tensors, ctx.count
-        return None, *_applied[ctx.number].backward(saved[:n], saved[n:], dys)
+        step = _applied[ctx.number]
+        return None, *step.backward(ctx.saved_tensors, step.kept, dys[: len(step.stopped)])
 
 
 def _differentiable(number: int, tensors: Any) -> list[Any]:
@@ -304,6 +324,8 @@ def kept(steps: list[AppliedFunction]) -> Iterator[None]:
             yield
         finally:
             _local.steps = outer
+            for step in steps:
+                step.kept = ()
             apply.__code__, apply.__kwdefaults__ = before
 
 
@@ -321,11 +343,23 @@ def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
         made, tensors = AppliedFunction.of(cls, args, kwargs)
         _applied[id(made)] = made
         steps.append(made)
+        lost = f"open_torch() cannot keep the rule of {made.name}, applied at {made.where}: "
+        if torch._C._are_functorch_transforms_active():
+            raise GradientError(
+                f"{lost}torch exports what torch.func.vmap, jvp and the like make of a function "
+                "without the rules in it. Apply it outside of them, to a batch, or put a rule of "
+                "graphgrad in its place"
+            )
         try:
             ys = STEP(id(made), tensors)
         except GradientError as error:
             error.add_note(f"in {made.name}.forward, applied at {made.where}")
             raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".split("\n\n")[0]
+            raise GradientError(f"{lost}its forward cannot be opened.\n{said}") from error
+        made.kept = ys
+        ys = [y.detach() if stopped else y for y, stopped in zip(ys, made.stopped, strict=False)]
         leaves, spec = made.structure
         values = [ys[x.at] if isinstance(x, _Place) else x for x in leaves]
         return _pytree.tree_unflatten(values, spec)

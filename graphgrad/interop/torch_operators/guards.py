@@ -24,6 +24,7 @@ __all__ = ["contents_kept", "guarded"]
 torch: Any = import_module("torch")
 _graph: Any = import_module("torch.autograd.graph")
 _dynamo: Any = import_module("torch._dynamo.variables.misc")
+_transforms: Any = import_module("torch._functorch.eager_transforms")
 _BASE: Any = torch._C.TensorBase
 _MODULE: Any = torch.nn.Module
 _RULE = "Write it as a torch.autograd.Function, or put a rule of graphgrad on the tensor"
@@ -244,6 +245,41 @@ def _compiled_rule(before: Any, ours: Callable[[], bool], refuse: Any) -> Any:
     return call
 
 
+def _differentiated(before: Any, ours: Callable[[], bool], refuse: Any) -> Any:
+    """Of what torch.func.grad, vjp and jacrev begin with."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if ours():
+            refuse(
+                GraphError(
+                    "open_torch() cannot open torch.func.grad, vjp, jacrev and what is made of "
+                    f"them, at {innermost()}: torch.export does not write them down. Take "
+                    "torch.autograd.grad(..., create_graph=True), or gg.gradients of what was "
+                    "opened"
+                )
+            )
+        return before(*args, **kwargs)
+
+    return call
+
+
+def _seeded(before: Any, ours: Callable[[], bool], refuse: Any) -> Any:
+    """Of what chooses the numbers that are drawn next."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if ours() and is_users(sys._getframe(1).f_code.co_filename):
+            refuse(
+                GraphError(
+                    f"open_torch() cannot keep torch.{before.__name__}, at {innermost()}: a graph "
+                    "draws numbers of its own, new ones in each run. Make the numbers outside, and "
+                    "give them as a buffer or an argument"
+                )
+            )
+        return before(*args, **kwargs)
+
+    return call
+
+
 _GUARDS = (
     (torch.Tensor, "register_hook", _hook("register_hook")),
     (
@@ -257,5 +293,11 @@ _GUARDS = (
     (_MODULE, "__init__", _made),
     (_MODULE, "__setattr__", _attribute),
     (_dynamo.AutogradFunctionVariable, "call_apply", _compiled_rule),
+    (_transforms, "grad_increment_nesting", _differentiated),
+    *[
+        (owner, name, _seeded)
+        for owner in (torch, torch.random)
+        for name in ("manual_seed", "seed", "set_rng_state")
+    ],
 )
 """An owner, what of it is replaced meanwhile, and what by."""

@@ -26,6 +26,7 @@ from ..reports import Tally
 from ..signatures import Fixed, names_of_leaves
 from ..torch_modules import OrderFunction, hide
 from ..torch_orders import TorchOrder
+from .functions import has_gradient
 from .opening import built, module_of, opening_of, variables
 from .tracing import INSTEAD, note_unknown
 
@@ -35,6 +36,7 @@ torch: Any = import_module("torch")
 _pytree: Any = import_module("torch.utils._pytree")
 _swapped: Any = import_module("torch.nn.utils.stateless")._reparametrize_module
 _WRAPPED: Any = torch._C._functorch
+_saving_hooks: Any = torch._C._autograd._top_saved_tensors_default_hooks
 
 
 class TorchTaken(NamedTuple):
@@ -46,7 +48,7 @@ class TorchTaken(NamedTuple):
     tensors    these
     names      of these, by their paths
     own        parameters and buffers of the module, by name
-    modes      which of the modules are in training
+    parts      the modules in it, which of them are in training, and their hooks
     """
 
     leaves: list[Any]
@@ -55,7 +57,7 @@ class TorchTaken(NamedTuple):
     tensors: list[Any]
     names: list[str]
     own: dict[str, Any]
-    modes: tuple[bool, ...]
+    parts: tuple[Any, ...]
 
     @property
     def types(self) -> list[TensorType]:
@@ -67,9 +69,15 @@ class TorchTaken(NamedTuple):
         """What it is opened for."""
         places = set(self.places)
         fixed = [Fixed(x) for i, x in enumerate(self.leaves) if i not in places]
-        types = [(t.shape, t.dtype) for t in (*self.tensors, *self.own.values())]
+        types = [(t.shape, t.dtype) for t in self.tensors]
+        first: dict[int, str] = {}
+        own = [
+            (first.setdefault(id(t), name), t.shape, t.dtype, t.requires_grad)
+            for name, t in self.own.items()
+        ]
         cast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu")
-        return self.structure, tuple(self.places), tuple(types), tuple(fixed), self.modes, cast
+        called = self.structure, tuple(self.places), tuple(types), tuple(fixed)
+        return *called, tuple(own), self.parts, cast
 
 
 class TorchRetrofit(NamedTuple):
@@ -196,9 +204,23 @@ def _taken(fn: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Torch
     for i, name in zip(places, names, strict=True):
         if not _in_transform():
             check_tensor(leaves[i], f"the argument {name!r}")
-    own = _own(module)
-    modes = tuple([m.training for m in module.modules()]) if module is not None else ()
-    return TorchTaken(leaves, structure, places, [leaves[i] for i in places], names, own, modes)
+    tensors = [leaves[i] for i in places]
+    return TorchTaken(leaves, structure, places, tensors, names, _own(module), _parts(module))
+
+
+def _parts(module: Any) -> tuple[Any, ...]:
+    """What of a module besides parameters and buffers may change what it computes.
+
+    Its own hooks are called around what is opened.
+    """
+    if module is None:
+        return ()
+    _, *inner = module.modules()
+    hooks = [(part, *[tuple(getattr(part, kind)) for kind in _HOOKS]) for part in inner]
+    return *[part.training for part in module.modules()], *hooks
+
+
+_HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 
 
 def _own(module: Any) -> dict[str, Any]:
@@ -222,13 +244,15 @@ def _outside(opened: Callable[[], Any], module: Any, taken: TorchTaken) -> Any:
             "open_torch() traces: call it once before, or give retrofit() an example. open_torch() "
             "takes the module itself"
         )
-    if not (_in_transform() or torch.is_inference_mode_enabled()):
+    parameters = {} if module is None else dict(module.named_parameters(remove_duplicate=False))
+    plain = all(isinstance(t, torch.nn.Parameter) for t in parameters.values())
+    plain = plain and not (_in_transform() or torch.is_inference_mode_enabled())
+    if plain and _saving_hooks(True) is None:
         return opened()
-    parameters = set() if module is None else dict(module.named_parameters()).keys()
 
     def call() -> Any:
         values = {name: _value_of(t, name in parameters) for name, t in taken.own.items()}
-        with nullcontext() if module is None else _swapped(module, values):
+        with nullcontext() if module is None or plain else _swapped(module, values):
             return opened()
 
     with ThreadPoolExecutor(1) as pool:
@@ -243,7 +267,7 @@ def _value_of(t: Any, is_parameter: bool) -> Any:
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.shape != t.shape:
         value = tensor_of(np.zeros(tuple(t.shape), dtype_of(t)))
     value = value.detach()
-    return torch.nn.Parameter(value, value.is_floating_point()) if is_parameter else value
+    return torch.nn.Parameter(value, has_gradient(value)) if is_parameter else value
 
 
 class RetrofittedTorch:

@@ -49,7 +49,10 @@ def ends_of(source: SourceModel, of: Any, wrt: Sequence[str]) -> DerivativeEnds:
     model = source.model
     xs = {name: named(source, name, "wrt") for name in wrt} or _floating(model.inputs)
     if not xs:
-        raise DTypeError(f"no input of the model is floating: {_listed(model.inputs)}")
+        raise DTypeError(
+            f"no input of the model is floating: {_listed(model.inputs)}. "
+            f"{_made_of_integers(model)}".rstrip()
+        )
     if callable(of):
         name, y = _called(of, model)
         known = set(model.inputs.values())
@@ -74,6 +77,19 @@ def _choices(model: OnnxModel, what: str) -> str:
     there = _floating(model.inputs if what == "wrt" else model.outputs)
     kind = "inputs" if what == "wrt" else "outputs"
     return f"Floating {kind}: {', '.join(there) or 'none'}."
+
+
+def _made_of_integers(model: OnnxModel) -> str:
+    """The floating tensors of the file that are made of integer inputs at first: embeddings."""
+    moving, found = set(model.inputs.values()), dict[Tensor, None]()
+    for node in needed(moving, model.outputs.values()):
+        read = moving.intersection(node.inputs)
+        if read:
+            moving.update(node.outputs)
+            if not any(t.type.differentiable for t in read):
+                found.update((t, None) for t in node.outputs if t.type.differentiable)
+    named = {name: t for name, t in model.tensors.items() if t in found}
+    return f"What is made of them may be named in wrt: {_listed(named)}." if named else ""
 
 
 def _output(source: SourceModel, of: Any) -> tuple[str, Tensor]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.types import Array
 from ..loading.protobuf import read_model
+from ..loading.shared import digest_of
 from ..loading.tensors import array_of_tensor
 from ..writing.model import ExternalPlace
 from ..writing.values import OnnxBlock, OnnxCall
@@ -28,10 +29,17 @@ class SharedWeights:
 
     def __init__(self, path: Path) -> None:
         self._places = dict(_places(path))
+        self._folder = path.parent
 
     def take(self, array: Array) -> ExternalPlace | None:
         """Where the bytes of an array lie; None: nowhere."""
         return self._places.get(_digest(array)) if array.nbytes >= LEAST else None
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """{file in the folder: its SHA-256}."""
+        names = {place.location for place in self._places.values()}
+        return {name: digest_of(self._folder / name) for name in sorted(names)}
 
     def turn(self, block: OnnxBlock) -> None:
         """Matrices and filters that lie there in another order of axes are made of these."""

@@ -33,28 +33,31 @@ class SourceModel(NamedTuple):
     given: bool = False
 
 
-def source_of(given: Any, wrt: Sequence[str], shapes: Mapping[str, Any] | None) -> SourceModel:
+def source_of(
+    given: Any, wrt: Sequence[str], options: Mapping[str, Mapping[str, Any] | None]
+) -> SourceModel:
     """What was given, loaded; initializers among `wrt` are variables."""
+    said: dict[str, Any] = {name: option for name, option in options.items() if option}
     if isinstance(given, OnnxModel):
-        if shapes:
-            raise GraphError("shapes= is for a file; of a loaded model, say it to gg.onnx.load")
+        for name in said:
+            raise GraphError(f"{name}= is for a file; of a loaded model, say it to gg.onnx.load")
         told = {"name": given.graph.name or "", "producer": given.producer}
         names = frozenset({*given.tensors, *given.inputs})
         return SourceModel(given, names, {}, told, given=True)
     with opened(given) as (proto, folder):
         stored = [t.name for t in proto.graph.initializer]
         trainable = [escape(name) for name in wrt if name in stored]
-        model = loaded(proto, folder, LoadOptions(trainable or False, shapes=shapes or {}))
+        model = loaded(proto, folder, LoadOptions(trainable or False, **said))
         made = [name for node in proto.graph.node for name in node.output]
-        said = (*proto.graph.input, *proto.graph.output)
-        notes = {each.name: each.doc_string for each in said if each.doc_string}
+        ends = (*proto.graph.input, *proto.graph.output)
+        notes = {each.name: each.doc_string for each in ends if each.doc_string}
         raw = _bytes_of(given, proto)
     told = {
         "name": "" if folder is None else Path(given).name,
         "sha256": sha256(raw).hexdigest(),
         "producer": model.producer,
     }
-    names = frozenset({*stored, *made, *[each.name for each in said]})
+    names = frozenset({*stored, *made, *[each.name for each in ends]})
     path = None if folder is None else Path(given)
     return SourceModel(model, names, notes, told, path)
 

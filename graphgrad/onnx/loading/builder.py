@@ -21,10 +21,13 @@ from ..package import onnx
 from .attributes import values_of
 from .call import OperatorCall, Value
 from .forms import Form, form_of
+from .grids import StoredGrids
 from .lengths import as_numbers, has_lengths
 from .marks import mark_of
 from .moving import moved
 from .names import clean, path_of, rename
+from .narrow import NARROW, widened
+from .own import OwnForms
 from .protobuf import opsets_of
 from .survey import body_of, domain_of, functions_of, key_of
 from .tensors import NAMES, array_of_tensor
@@ -65,15 +68,24 @@ class Builder:
     model    the ModelProto
     folder   where its external data may lie
     regions  {name of a local function: rule}
+    grids    what reads QuantizeLinear and DequantizeLinear as regions, if they are to be that
     unroll   whether loops of known length are built run by run
+    own      how the caller has operators read
     """
 
     def __init__(
-        self, model: Any, folder: Path | None, regions: Mapping[str, Any], unroll: bool = False
+        self,
+        model: Any,
+        folder: Path | None,
+        regions: Mapping[str, Any],
+        unroll: bool,
+        own: OwnForms,
     ) -> None:
         self.folder = folder
         self.regions = regions
         self.unroll = unroll
+        self.own = own
+        self.grids: StoredGrids | None = None
         self.functions = functions_of(model)
         self.opsets = opsets_of(model)
         self.names = Names()
@@ -164,8 +176,10 @@ class Builder:
         values = [self.names.find(name) if name else None for name in node.input]
         attributes = values_of(node.attribute, self._attributes, self.folder)
         path = self._prefix + path_of(node)
-        function = self.functions.get(key_of(node))
-        form = None if function is not None else form_of(domain_of(node), node.op_type)
+        form = self.own.of(domain_of(node), node.op_type)
+        function = self.functions.get(key_of(node)) if form is None else None
+        if form is None and function is None:
+            form = self._form(node, values)
         if function is not None:
             made = self._called(function, node, path, values, attributes)
         elif form is None:
@@ -179,6 +193,12 @@ class Builder:
         for name, value in zip(node.output, made, strict=False):
             if name:
                 self.names.put(name, value)
+
+    def _form(self, node: Any, values: list[Value]) -> Form | None:
+        """How an operator is read; None where it is not."""
+        domain = domain_of(node)
+        grid = None if self.grids is None or domain else self.grids.form(node, values)
+        return grid or form_of(domain, node.op_type)
 
     def _formed(
         self, form: Form, node: Any, path: str, values: list[Value], attributes: dict[str, Any]
@@ -330,7 +350,7 @@ def _check_read(call: OperatorCall) -> None:
 
 def _fixed(array: Any) -> Array:
     """An array that nobody writes to."""
-    frozen = np.asarray(array)
+    frozen = widened(np.asarray(array))
     if frozen.flags.writeable:
         frozen = frozen.copy()
         frozen.flags.writeable = False
@@ -342,5 +362,6 @@ def _type_proto(value: Value) -> Any:
     if value is None:
         return onnx.TypeProto()
     number = {name: n for n, name in NAMES.items()}
+    number |= {kind.name: n for n, kind in NARROW.items()}
     dtype = as_dtype("int64") if has_lengths(value) else value.dtype
     return onnx.helper.make_tensor_type_proto(number[dtype.name], value.shape)

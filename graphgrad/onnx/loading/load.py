@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,11 +26,14 @@ from ...ir.types import Array, as_shape
 from ...ops.sources import Variable, placeholder
 from ..package import need_onnx, onnx
 from .builder import Builder
+from .grids import KEY, StoredGrids, learned_names, rule_of_grids
 from .model import OnnxModel
 from .names import clean, rename
+from .own import OwnForms, check_own
 from .protobuf import metadata_of, opsets_of, parse_model, read_model
+from .shared import check_shared
 from .survey import ModelSurvey, functions_of, survey
-from .tensors import dtype_of
+from .tensors import dtype_of, length_of
 from .weights import weights_of
 
 __all__ = ["LoadOptions", "load", "loaded", "opened"]
@@ -47,6 +51,8 @@ class LoadOptions(NamedTuple):
     shapes: Mapping[str, Any] = MappingProxyType({})
     regions: Mapping[str, Any] = MappingProxyType({})
     unroll: bool = False
+    forms: Mapping[str, Any] = MappingProxyType({})
+    opaque: Mapping[str, Any] = MappingProxyType({})
 
 
 @restored
@@ -59,6 +65,8 @@ def load(
     shapes: Mapping[str, Any] | None = None,
     regions: Mapping[str, Any] | None = None,
     unroll: bool = False,
+    forms: Mapping[str, Any] | None = None,
+    opaque: Mapping[str, Any] | None = None,
 ) -> OnnxModel:
     """Read a model of ONNX as a graph of its own. Nothing of the file is run.
 
@@ -80,9 +88,19 @@ def load(
         shapes: {name of an input: shape} instead of that in the file; lengths as for
             gg.placeholder: int, None or a name.
         regions: {name of a local function: rule}; each call of the function is a region whose
-            gradient is the rule's.
+            gradient is the rule's. "QuantizeLinear": "lsq_plus", "lsq" or "fake_quantise" makes
+            each QuantizeLinear with its DequantizeLinear, and DequantizeLinear of weights, a region
+            of that rule, whose weights, scales and zeros are variables where `trainable`.
         unroll: whether loops and recurrent layers of known length are built step by step, which
             methods need that do not pass loops, such as LRP and DeepLIFT.
+        forms: {"com.acme.Magic": function} for operators that are not read, or not so: the function
+            takes the inputs, tensors or None where left out, and the attributes by their names, and
+            returns the output, or all. Operators of ONNX itself are named without a domain, local
+            functions with theirs.
+        opaque: {"com.acme.Magic": vjp} for operators that stay what they are: only a runtime that
+            knows them computes them, and a model that is written has them. vjp(node, *dys,
+            **attributes) returns the gradients of node.inputs, those that are there; dys are of
+            node.outputs. The file says the types of what they make.
 
     Returns: an OnnxModel: graph, inputs, outputs, and tensors by the names of the file.
 
@@ -103,16 +121,28 @@ def load(
     """
     truth("unroll", unroll)
     need_onnx("gg.onnx.load")
-    options = LoadOptions(trainable, known or {}, shapes or {}, regions or {}, unroll)
+    options = LoadOptions(
+        trainable, known or {}, shapes or {}, regions or {}, unroll, forms or {}, opaque or {}
+    )
+    made = _opened(path, options)
+    if not unroll and not isinstance(path, bytes | onnx.ModelProto):
+        made._again = partial(_opened, path, options._replace(unroll=True))
+    return made
+
+
+def _opened(path: Any, options: LoadOptions) -> OnnxModel:
     with opened(path) as (model, folder):
         return loaded(model, folder, options)
 
 
 def loaded(model: Any, folder: Path | None, options: LoadOptions) -> OnnxModel:
     """A ModelProto as a graph; FileError for what cannot be loaded."""
-    model_survey = survey(model)
+    check_shared(model, folder)
+    own = OwnForms(options.forms, options.opaque)
+    model_survey = survey(model, own.names)
+    check_own({"forms": options.forms, "opaque": options.opaque}, model_survey.operators)
     model_survey.check()
-    return _Loading(model, folder, model_survey, options).load()
+    return _Loading(model, folder, model_survey, options, own).load()
 
 
 @contextmanager
@@ -149,12 +179,23 @@ class _Loading:
     """One call of `load`."""
 
     def __init__(
-        self, model: Any, folder: Path | None, model_survey: ModelSurvey, options: LoadOptions
+        self,
+        model: Any,
+        folder: Path | None,
+        model_survey: ModelSurvey,
+        options: LoadOptions,
+        own: OwnForms,
     ) -> None:
         self.model = model
         self.options = options
         self.survey = model_survey
-        self.builder = Builder(model, folder, options.regions, options.unroll)
+        self.own = own
+        self.own.hear(model.graph)
+        self.builder = Builder(model, folder, options.regions, options.unroll, own)
+        if KEY in options.regions:
+            rule = rule_of_grids(options.regions[KEY])
+            learned = learned_names(options.trainable)
+            self.builder.grids = StoredGrids(model.graph, rule, learned)
         self.inputs: dict[str, Tensor] = {}
         self.trainable: dict[str, str] = {}
 
@@ -172,6 +213,8 @@ class _Loading:
                 self.builder.names.put(name, self._weight(name, array))
             self.builder.nodes(self.model.graph.node)
             outputs = {each.name: self._output(each.name) for each in self.model.graph.output}
+        if self.builder.grids is not None:
+            self.trainable |= self.builder.grids.found
         named = self.builder.names.values.items()
         tensors = {name: value for name, value in named if isinstance(value, Tensor)}
         return OnnxModel(
@@ -189,7 +232,7 @@ class _Loading:
     def _check(self, said: list[Any], weights: Mapping[str, Array]) -> None:
         """FileError for names in the options that the file does not have, and for its inputs."""
         names = [each.name for each in said]
-        functions = [f.name for f in functions_of(self.model).values()]
+        functions = [KEY, *[f.name for f in functions_of(self.model).values()]]
         given = (
             ("known", self.options.known, names, "input"),
             ("shapes", self.options.shapes, names, "input"),
@@ -215,6 +258,7 @@ class _Loading:
         dtype, shape = _type_of(said)
         if said.name in self.options.known:
             return np.asarray(self.options.known[said.name]).astype(dtype)
+        named = shape or ()
         if said.name in self.options.shapes:
             wanted = as_shape(self.options.shapes[said.name])
             if shape is not None and len(wanted) != len(shape):
@@ -225,6 +269,8 @@ class _Loading:
         name = clean(said.name) or "x"
         unnamed = [Length(f"{name}.{i}") if d is None else d for i, d in enumerate(shape)]
         t = placeholder(unnamed, dtype)
+        pairs = zip(named, t.shape, strict=False)
+        self.own.lengths.update((n, length) for n, length in pairs if isinstance(n, str))
         rename(t, name)
         self.inputs[said.name] = t
         return t
@@ -240,6 +286,8 @@ class _Loading:
     def _trainable(self, weights: Mapping[str, Array]) -> dict[str, str]:
         """{name of a weight that is a variable: why it is one}."""
         asked = self.options.trainable
+        if self.builder.grids is not None:
+            weights = {n: a for n, a in weights.items() if n not in self.builder.grids.names}
         if isinstance(asked, bool):
             return weights_of(self.model, weights) if asked else {}
         named = [name for name, array in weights.items() if is_inexact(array.dtype)]
@@ -261,12 +309,4 @@ def _type_of(said: Any) -> tuple[Any, tuple[Any, ...] | None]:
     dtype = dtype_of(said.type.tensor_type.elem_type, what)
     if not said.type.tensor_type.HasField("shape"):
         return dtype, None
-    return dtype, tuple(map(_length, said.type.tensor_type.shape.dim))
-
-
-def _length(dim: Any) -> Any:
-    """A length: an int, a name, or None where nothing is said."""
-    kind = dim.WhichOneof("value")
-    if kind == "dim_value":
-        return int(dim.dim_value) if dim.dim_value >= 0 else None
-    return None if dim.dim_param in ("", "?") else dim.dim_param
+    return dtype, tuple(map(length_of, said.type.tensor_type.shape.dim))

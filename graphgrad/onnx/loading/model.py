@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import GraphError, did_you_mean
@@ -25,7 +26,8 @@ class OnnxModel:
     metadata   {key: text}, as it stands in the file
     trainable  {name of a weight that is a variable: what reads it, as "Conv input 1"}
 
-    A call runs it on arrays: all outputs in a tuple, or the only one.
+    A call runs it on arrays, or builds it in the current graph for tensors of it: all outputs in a
+    tuple, or the only one.
 
     >>> import os, tempfile, onnx
     >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
@@ -57,6 +59,7 @@ class OnnxModel:
         self.producer = producer
         self.metadata = metadata
         self.trainable = trainable
+        self._again: Callable[[], OnnxModel] | None = None
         only = len(outputs) == 1
         leaves = tuple(outputs.values())
         self.entry = EntryPoint(tuple(inputs.values()), leaves[0] if only else leaves)
@@ -72,8 +75,30 @@ class OnnxModel:
         """
         return self.entry.compile(**options)
 
+    def unrolled(self) -> OnnxModel:
+        """The model with its loops and recurrent layers step by step, where the file says as much.
+
+        Returns: what gg.onnx.load(path, unroll=True) does; the model itself where it has no loop,
+        was not loaded from a path, or has marks or weights that are variables.
+
+        Raises: what gg.onnx.load raises.
+
+        >>> import onnx
+        >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
+        >>> x, y = (onnx.helper.make_tensor_value_info(n, 1, [2]) for n in "xy")
+        >>> graph = onnx.helper.make_graph([node], "g", [x], [y])
+        >>> model = gg.onnx.load(onnx.helper.make_model(graph))
+        >>> model.unrolled() is model
+        True
+        """
+        nodes = self.graph.nodes
+        own = any(n.stamp is not None or n.region is not None for n in nodes) or self.trainable
+        if self._again is None or own or not any(n.op.bodies for n in nodes):
+            return self
+        return self._again()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arrays, in the order of the inputs."""
+        """Run on arrays, or build in the current graph for tensors of it, as an EntryPoint does."""
         return self.entry(*args, **kwargs)
 
     def __getitem__(self, name: str) -> Tensor:

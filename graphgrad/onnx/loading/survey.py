@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ...base.errors import FileError, counted, did_you_mean
@@ -12,7 +13,7 @@ from .forms import form_of, forms
 from .marks import REGION, RULE
 from .protobuf import ONNX, opsets_of
 
-__all__ = ["FunctionKey", "ModelSurvey", "body_of", "domain_of", "survey"]
+__all__ = ["FunctionKey", "ModelSurvey", "body_of", "domain_of", "full_name", "survey"]
 
 FunctionKey = tuple[str, str, str]
 MOST_NODES = 1_000_000
@@ -28,6 +29,8 @@ REASONS = {
     "TreeEnsembleClassifier": "trees have no gradient",
     "TreeEnsembleRegressor": "trees have no gradient",
 }
+OPTIMISED = "onnxruntime's optimiser made it: differentiate the model before it is optimised"
+OWN = "say what it is by forms={name: function of tensors} or opaque={name: vjp}"
 KINDS = {"Sequence": "it works on sequences", "Optional": "it works on what may be left out"}
 KINDS |= {"String": "it works on strings", "Regex": "it works on strings"}
 
@@ -60,8 +63,9 @@ class ModelSurvey(NamedTuple):
 class _Walk:
     """Counts nodes, functions opened."""
 
-    def __init__(self, functions: dict[FunctionKey, Any]) -> None:
+    def __init__(self, functions: dict[FunctionKey, Any], own: Collection[str]) -> None:
         self.functions = functions
+        self.own = own
         self.operators: Counter[str] = Counter()
         self.called: Counter[str] = Counter()
         self.refused: dict[str, str] = {}
@@ -72,10 +76,11 @@ class _Walk:
         """How many there are, with those of functions and bodies inside of them."""
         total = 0
         for node in nodes:
-            total += 1 + self._function(key_of(node))
+            own = full_name(domain_of(node), node.op_type) in self.own
+            total += 1 if own else 1 + self._function(key_of(node))
             if total > MOST_NODES:
                 raise FileError(f"it has more than {MOST_NODES} nodes, functions opened")
-            if key_of(node) not in self.functions:
+            if own or key_of(node) not in self.functions:
                 self._operator(node, opsets)
             for body in subgraphs_of(node):
                 total += self.nodes(body.node, opsets)
@@ -101,13 +106,15 @@ class _Walk:
 
     def _operator(self, node: Any, opsets: dict[str, int]) -> None:
         domain = domain_of(node)
-        name = f"{domain}.{node.op_type}" if domain else node.op_type
+        name = full_name(domain, node.op_type)
         self.operators[name] += 1
         if name in self.refused:
             return
         if domain not in opsets:
             self.refused[name] = f"the model says no version of the domain {domain!r:.80}"
-        elif not (form_of(domain, node.op_type) or self._opens(node, domain, opsets[domain])):
+        elif name not in self.own and not (
+            form_of(domain, node.op_type) or self._opens(node, domain, opsets[domain])
+        ):
             self.refused[name] = why_not(domain, node.op_type)
 
     def _opens(self, node: Any, domain: str, version: int) -> bool:
@@ -128,9 +135,12 @@ class _Walk:
         )
 
 
-def survey(model: Any) -> ModelSurvey:
-    """What a model needs; FileError for functions that call themselves, or too many nodes."""
-    walk = _Walk(functions_of(model))
+def survey(model: Any, own: Collection[str] = ()) -> ModelSurvey:
+    """What a model needs; FileError for functions that call themselves, or too many nodes.
+
+    own: operators that are read whatever they are.
+    """
+    walk = _Walk(functions_of(model), own)
     count = walk.nodes(model.graph.node, opsets_of(model))
     return ModelSurvey(dict(walk.operators), walk.refused, dict(walk.called), count)
 
@@ -145,6 +155,11 @@ def key_of(node: Any) -> FunctionKey:
     return node.domain, node.op_type, getattr(node, "overload", "")
 
 
+def full_name(domain: str, name: str) -> str:
+    """An operator as it is called among those of all domains."""
+    return f"{domain}.{name}" if domain else name
+
+
 def domain_of(node: Any) -> str:
     """The domain of a node; that of ONNX's own operators is empty."""
     return "" if node.domain in ONNX else str(node.domain)
@@ -152,9 +167,11 @@ def domain_of(node: Any) -> str:
 
 def why_not(domain: str, name: str) -> str:
     """Why an operator is not read."""
+    if domain.startswith("com.microsoft"):
+        return OPTIMISED
     if domain and name not in REASONS:
         known = sorted({d for d, _ in forms() if d})
-        return f"operators of {domain!r:.80} are not read" if domain not in known else "unknown"
+        return f"nothing here reads {domain!r:.80}; {OWN}" if domain not in known else "unknown"
     if name in REASONS:
         return REASONS[name]
     kind = next((why for word, why in KINDS.items() if word in name), None)

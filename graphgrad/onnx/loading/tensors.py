@@ -14,6 +14,7 @@ from ...base.errors import FileError
 from ...base.kinds import bfloat16
 from ...ir.types import Array, DType
 from ..package import onnx
+from .narrow import Narrow, narrow_array, narrow_of
 
 MOST_AXES = 64
 NAMES = {
@@ -44,6 +45,14 @@ def dtype_of(number: int, what: str) -> DType:
     return bfloat16() if name == "bfloat16" else np.dtype(name)
 
 
+def length_of(dim: Any) -> int | str | None:
+    """A length that a file says: an int, a name, or None where nothing is said."""
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    return None if dim.dim_param in ("", "?") else str(dim.dim_param)
+
+
 def type_name(number: int) -> str:
     """ONNX's name of an element type."""
     names = {v: k for k, v in onnx.TensorProto.DataType.items()}
@@ -56,8 +65,11 @@ def array_of_tensor(stored: Any, folder: Path | None) -> Array:
     folder: where files of external data may lie; None: nowhere.
     """
     what = f"the tensor {stored.name!r:.80}"
-    dtype = dtype_of(stored.data_type, what)
     shape = _shape(stored.dims, what)
+    narrow = narrow_of(stored.data_type)
+    if narrow is not None:
+        return narrow_array(_bytes_of(stored, folder, shape, narrow, what), narrow, shape, what)
+    dtype = dtype_of(stored.data_type, what)
     size = prod(shape)
     if stored.data_location == onnx.TensorProto.EXTERNAL:
         return _mapped(stored, folder, shape, dtype, what)
@@ -72,6 +84,19 @@ def array_of_tensor(stored: Any, folder: Path | None) -> Array:
         array: Array = np.frombuffer(raw, little).reshape(shape)
         return array
     return _listed(stored, shape, size, dtype, what)
+
+
+def _bytes_of(
+    stored: Any, folder: Path | None, shape: tuple[int, ...], kind: Narrow, what: str
+) -> Array:
+    """The bytes of elements that no tensor has."""
+    uint8 = np.dtype("uint8")
+    if stored.data_location == onnx.TensorProto.EXTERNAL:
+        count = -(-prod(shape) * kind.bits // 8)
+        return _mapped(stored, folder, (count,), uint8, what)
+    if stored.HasField("raw_data"):
+        return np.frombuffer(stored.raw_data, uint8)
+    return np.array(stored.int32_data, "int64").astype(uint8)
 
 
 def _shape(dims: Sequence[int], what: str) -> tuple[int, ...]:
@@ -100,7 +125,7 @@ def _mapped(
 ) -> Array:
     """Of a file beside the model."""
     said = {pair.key: pair.value for pair in stored.external_data}
-    path = _inside(folder, said.get("location", ""), what)
+    path = file_inside(folder, said.get("location", ""), what)
     size = prod(shape) * dtype.itemsize
     try:
         offset, length = int(said.get("offset", 0)), int(said.get("length", size))
@@ -119,7 +144,7 @@ def _mapped(
     return array
 
 
-def _inside(folder: Path | None, location: str, what: str) -> Path:
+def file_inside(folder: Path | None, location: str, what: str) -> Path:
     """The file that a location names; FileError unless it lies in the folder, links followed."""
     if folder is None:
         raise FileError(f"{what} lies in another file, {location!r:.80}; load it from its folder")

@@ -34,6 +34,14 @@ SLOTS: Mapping[str, Sequence[int]] = {
     "LayerNormalization": (1, 2),
     "RMSNormalization": (1,),
     "SimplifiedLayerNormalization": (1,),
+    "FusedConv": (1, 2),
+    "FusedMatMul": (0, 1),
+    "FusedGemm": (0, 1, 2),
+    "BiasGelu": (1,),
+    "FastGelu": (1,),
+    "Attention": (1, 2),
+    "MultiHeadAttention": (3,),
+    "EmbedLayerNormalization": (2, 3, 4, 5, 6),
     "SkipLayerNormalization": (2, 3, 4),
     "SkipSimplifiedLayerNormalization": (2, 3),
     "Gather": (0,),
@@ -42,7 +50,10 @@ SLOTS: Mapping[str, Sequence[int]] = {
 """{operator: its inputs that are weights}: filters, matrices, tables, slopes, biases, scales."""
 
 FACTORS = {"Mul": "scale", "Add": "bias"}
-PRODUCTS = ("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum")
+PRODUCTS = (
+    *("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"),
+    *("FusedMatMul", "FusedGemm", "FusedConv"),
+)
 DATA = {"Div": 1, "Gather": 1, "Slice": 1, "Reshape": 1, "Expand": 1, "Unsqueeze": 1, "Squeeze": 1}
 DATA |= {"Pow": 1, "Cast": 1, "Transpose": 1, "Identity": 1, "Split": 1, "Tile": 1, "Pad": 1}
 """How many first inputs of an operator hold the numbers of a weight; not named: all of them."""

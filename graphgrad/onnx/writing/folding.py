@@ -10,7 +10,7 @@ import numpy as np
 
 from .values import OnnxBlock, OnnxCall
 
-__all__ = ["fold_transposes"]
+__all__ = ["fold_transposes", "renamed"]
 
 
 def fold_transposes(block: OnnxBlock) -> None:
@@ -39,7 +39,7 @@ def _fold(block: OnnxBlock, turned: Mapping[str, tuple[int, ...]]) -> None:
         if first == name:
             array = np.transpose(block.constants[source], turned[source])
             block.constants[name] = np.ascontiguousarray(array)
-    block.calls = [_renamed(call, names) for call in calls]
+    block.calls = [renamed(call, names) for call in calls]
     read = set(_read(block))
     block.constants = {n: a for n, a in block.constants.items() if n in read}
 
@@ -60,11 +60,11 @@ def _turned(block: OnnxBlock) -> dict[str, tuple[int, ...]]:
     return {name: next(iter(perms)) for name, perms in orders.items() if len(perms) == 1}
 
 
-def _renamed(call: OnnxCall, names: Mapping[str, str]) -> OnnxCall:
+def renamed(call: OnnxCall, names: Mapping[str, str]) -> OnnxCall:
     """A call that reads other names; those of its subgraphs too."""
     for inner in call.attributes.values():
         if isinstance(inner, OnnxBlock):
-            inner.calls = [_renamed(each, names) for each in inner.calls]
+            inner.calls = [renamed(each, names) for each in inner.calls]
             for value in inner.results:
                 value.name = names.get(value.name, value.name)
     return replace(call, inputs=tuple([names.get(name, name) for name in call.inputs]))

@@ -19,13 +19,17 @@ from ...ops.base import Constant
 from ...ops.random.keys import FoldIn, RandomKey
 from .lengths import ToldLengths
 from .operators import Operators, type_of
+from .patterns import FoundOperator
 from .tracing import kernel_program, program_of
 from .values import FreshNames, OnnxBlock, OnnxCall, OnnxValue
 
-__all__ = ["DOMAIN", "Forms", "Story"]
+__all__ = ["DOMAIN", "Forms", "Story", "what_is_called"]
 
 FUNCTION = 4
 """Calls from which on a form is a local function, where it is not on its own."""
+
+BESIDE = frozenset(["MaxPool"])
+"""Operators that stay in sight, for others read another output of the same call."""
 
 DOMAIN = "graphgrad"
 """The domain of local functions."""
@@ -37,9 +41,11 @@ class Forms:
     functions  name -> body
     run        the number of the run, of which draws without a seed make their keys
     told       the lengths that the inputs of the model tell
+    inline     whether all forms are written where they are used
     """
 
-    def __init__(self, home: OnnxBlock) -> None:
+    def __init__(self, home: OnnxBlock, inline: bool = False) -> None:
+        self.inline = inline
         self.told = ToldLengths(home)
         self.functions: dict[str, OnnxBlock] = {}
         self.run: OnnxValue | None = None
@@ -70,7 +76,8 @@ class Forms:
             return self._inline(block, op, inputs, story)
         form = self.of(op, tuple(map(type_of, inputs)))
         block.root.doubles |= form.doubles
-        if len(form.calls) < FUNCTION:
+        beside = any(c.operator in BESIDE for c in form.calls)
+        if self.inline or len(form.calls) < FUNCTION or beside:
             return placed(form, block, inputs, story)
         outputs = tuple(
             [OnnxValue(block.names.fresh(story.name), r.dtype, r.shape) for r in form.results]
@@ -143,6 +150,19 @@ class Forms:
             assert value.dtype == promise.dtype, f"{op!r} has {value}, not {promise!r}, in ONNX"
             block.results.append(OnnxValue(value.name, promise.dtype, promise.shape))
         return block
+
+    def found(
+        self, block: OnnxBlock, found: FoundOperator, inputs: Sequence[OnnxValue], story: Story
+    ) -> tuple[OnnxValue, ...]:
+        """An operator that was found in a program: what is read of it."""
+        form, pattern = OnnxBlock(), found.pattern
+        xs: list[Any] = [form.give(f"x{i}", v.dtype, v.shape) for i, v in enumerate(inputs)]
+        for i in range(len(xs) - pattern.numbers, len(xs)):
+            xs[i] = block.known(inputs[i])
+        read = [t is not None for t in found.made]
+        made = pattern.write(Operators(form, self), read, *xs)
+        form.results = [value for value, asked in zip(made, read, strict=False) if asked]
+        return placed(form, block, inputs, story)
 
     def traced(
         self, block: OnnxBlock, function: Callable[..., Any], inputs: Sequence[OnnxValue]
@@ -262,8 +282,13 @@ def _content(block: OnnxBlock) -> Any:
 
 
 def _call_content(call: OnnxCall) -> Any:
+    return what_is_called(call), call.outputs
+
+
+def what_is_called(call: OnnxCall) -> Any:
+    """What two calls have in common that compute the same."""
     attributes = tuple([(k, _attribute_content(v)) for k, v in call.attributes.items()])
-    return call.operator, call.domain, call.inputs, call.outputs, attributes
+    return call.operator, call.domain, call.inputs, attributes
 
 
 def _attribute_content(value: Any) -> Any:

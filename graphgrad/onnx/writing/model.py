@@ -31,6 +31,9 @@ IR = 10
 BESIDE = 1024
 """Bytes; smaller arrays stay in the model."""
 
+FOUR_BITS = (21, 22)
+"""ONNX's numbers of UINT4 and INT4."""
+
 ALIGNED = 4096
 """Arrays beside the model begin at multiples of this, so that they can be mapped."""
 
@@ -58,9 +61,11 @@ def made_model(
     """The ModelProto. initial: arrays by name, of inputs and of others."""
     arrays = {**initial, **block.constants}
     tensors = [_tensor(n, a, beside) for n, a in arrays.items()]
-    domains = sorted({domain for domain, _ in functions})
-    opsets = [onnx_helper.make_opsetid("", OPSET)]
-    opsets += [onnx_helper.make_opsetid(domain, 1) for domain in domains]
+    versions = {domain: 1 for domain, _ in functions}
+    for body in (block, *functions.values()):
+        versions.update(_domains(body))
+    versions[""] = OPSET
+    opsets = [onnx_helper.make_opsetid(*row) for row in sorted(versions.items())]
     beside_calls = {*arrays, *[r.name for r in block.results]}
     known = [v for v in block.typed if v.name not in beside_calls]
     graph = onnx_helper.make_graph(
@@ -127,7 +132,7 @@ class BesideWriter:
 
 
 def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
-    place = None if beside is None else beside.take(array)
+    place = None if beside is None else beside.take(_packed(array))
     if place is None:
         return onnx_numpy.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
     proto = onnx.TensorProto(name=name, data_type=enum_of(array.dtype), dims=array.shape)
@@ -137,9 +142,16 @@ def _tensor(name: str, array: Array, beside: ExternalWeights | None) -> Any:
     return proto
 
 
+def _packed(array: Array) -> Array:
+    """The array, or bytes of two elements each if its dtype has four bits."""
+    if enum_of(array.dtype) not in FOUR_BITS:
+        return array
+    return np.frombuffer(onnx_numpy.from_array(array).raw_data, "uint8")
+
+
 def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) -> Any:
     constants = [_constant(n, a) for n, a in body.constants.items()]
-    used = set(_domains(body))
+    used = {domain for domain, _ in _domains(body)}
     proto = onnx_helper.make_function(
         domain,
         name,
@@ -152,9 +164,10 @@ def _function(domain: str, name: str, body: OnnxBlock, opsets: Sequence[Any]) ->
     return proto
 
 
-def _domains(body: OnnxBlock) -> Iterable[str]:
+def _domains(body: OnnxBlock) -> Iterable[tuple[str, int]]:
+    """The domains of the calls in a block, with their versions."""
     for call in body.calls:
-        yield call.domain
+        yield call.domain, call.version
         for inner in call.attributes.values():
             if isinstance(inner, OnnxBlock):
                 yield from _domains(inner)

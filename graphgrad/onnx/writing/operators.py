@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -103,28 +103,31 @@ class Operators:
             values.pop()
         if types:
             known = [(t.dtype, t.shape) for t in types]
-            return self._put(operator, values, attributes, domain, known)
+            return self.put(operator, values, attributes, known, domain)
         dtypes = _types(operator, values, outputs, attributes)
         if shape is None and operator in _ELEMENTWISE:
             shape = _broadcast(values)
-        made = self._put(operator, values, attributes, domain, [(t, shape) for t in dtypes])
+        made = self.put(operator, values, attributes, [(t, shape) for t in dtypes], domain)
         return made[0] if outputs == 1 else made
 
-    def _put(
+    def put(
         self,
         operator: str,
         values: Sequence[OnnxValue | None],
-        attributes: dict[str, Any],
-        domain: str,
+        attributes: Mapping[str, Any],
         types: Sequence[tuple[DType, Shape | None]],
+        domain: str = "",
+        version: int = 1,
     ) -> tuple[OnnxValue, ...]:
-        """A call, and the values it makes."""
-        if any(v is not None and v.dtype == DOUBLE for v in values):
+        """A call of whatever operator, and the values of these types that it makes."""
+        if not domain and any(v is not None and v.dtype == DOUBLE for v in values):
             self.block.root.doubles.add(operator)
         made = tuple([OnnxValue(self.block.names.fresh(operator.lower()), *t) for t in types])
         given = tuple(["" if v is None else v.name for v in values])
         names = tuple([v.name for v in made])
-        self.block.calls.append(OnnxCall(operator, given, names, attributes, domain))
+        self.block.calls.append(
+            OnnxCall(operator, given, names, attributes, domain, version=version)
+        )
         return made
 
     def __getattr__(self, operator: str) -> Callable[..., Any]:

@@ -59,7 +59,10 @@ class FreshNames:
 
 @dataclass(frozen=True)
 class OnnxCall:
-    """One node of ONNX: an operator, or a local function, of values by name."""
+    """One node of ONNX: an operator, or a local function, of values by name.
+
+    version  of its domain, where that is not ONNX's own
+    """
 
     operator: str
     inputs: tuple[str, ...]
@@ -67,6 +70,7 @@ class OnnxCall:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     domain: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
 
 
 class OnnxBlock:
@@ -111,6 +115,12 @@ class OnnxBlock:
             cached = root._constants[key] = OnnxValue(name, array.dtype, array.shape)
             root.constants[name] = array
         return cached
+
+    def own_constant(self, array: Array, name: str) -> OnnxValue:
+        """The value of an array that is named, whatever others equal it."""
+        value = OnnxValue(self.root.names.fresh(name), array.dtype, array.shape)
+        self.root.constants[value.name] = array
+        return value
 
     def known(self, value: OnnxValue) -> Array | None:
         """The array of a value that is a constant."""

@@ -119,6 +119,11 @@ class Clip(Kinds):
     def kernel(self, xp: Any, x: Any, low: Any, high: Any) -> Any:
         return xp.minimum(xp.maximum(x, low), high)
 
+    def to_onnx(self, to: Any, x: Any, low: Any, high: Any) -> Any:
+        """The operator takes one number for each bound."""
+        scalars = low.shape == high.shape == ()
+        return to.Clip(x, low, high, shape=x.shape) if scalars and is_floating(x.dtype) else None
+
     def vjp(self, node: Node, dy: Tensor) -> Gradients:
         x, low, high = node.inputs
         zero = like(0, dy)

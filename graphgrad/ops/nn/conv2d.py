@@ -35,7 +35,7 @@ from ..shape.folding import folded, unfolded
 from ..shape.reshaping import Transpose
 from . import by_channel
 from .moving_windows import ONE, Extent, Padding, Pair, Window, Windowed, known_lengths, one_known
-from .onnx_windows import OF_ONNX, around, first, last, placed_back, with_borders
+from .onnx_windows import OF_ONNX, around, first, last, placed_back, turned_moves, with_borders
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """The axes of an image with its channels first, in the order with them last; and back."""
@@ -297,10 +297,15 @@ class Conv2DBackpropInput(Convolution):
         around(self, dz, w.shape[:2])
         image, filters = first(to, self, dz), to.Transpose(w, perm=OF_ONNX)
         size = self.size if like is None else self.spatial(like.shape)
+        if turned := turned_moves(self, w.shape):
+            filters = to.Slice(filters, [-1, -1], [-(2**31), -(2**31)], [2, 3], [-1, -1])
+            return last(to, self, to.Conv(image, filters, group=self.groups, **turned))
         if not all(isinstance(d, int) for d in size):
             filters.shape = tuple([w.shape[i] for i in OF_ONNX])
             at = 2 if self.data_format == "NCHW" else 1
-            n = to.lengths(*size) if like is None else to.Shape(like, start=at, end=at + 2)
+            n = None  # of strides of 1 nothing reads it
+            if self.strides != ONE:
+                n = to.lengths(*size) if like is None else to.Shape(like, start=at, end=at + 2)
             dx = placed_back(to, self, image, filters, n, self.dilation, self.groups)
             return last(to, self, dx)
         axes = self.moved(size, w.shape[:2], self.dilation).axes

@@ -17,6 +17,7 @@ __all__ = [
     "last",
     "placed_back",
     "static_lengths",
+    "turned_moves",
     "with_borders",
 ]
 
@@ -75,6 +76,23 @@ def _same_of_one(size: Any, dilation: Pair) -> list[Pair]:
 def _joined(borders: Sequence[Pair]) -> list[int]:
     """Borders as ONNX has them: before every axis, then behind."""
     return [*(low for low, _ in borders), *(high for _, high in borders)]
+
+
+def turned_moves(op: Any, filters: Any) -> dict[str, Any] | None:
+    """How filters of single channels, turned round, move over dz to give the adjoint; None where
+    that is no convolution.
+
+    Runtimes have fast kernels for these, and none for their transposed convolutions.
+    """
+    *size, per_group, out = filters
+    if (per_group, out) != (1, op.groups) or op.strides != ONE:
+        return None
+    borders = _same_of_one(size, op.dilation) if op.padding == "SAME" else _told(op)
+    reach = [(k - 1) * d for k, d in zip(size, op.dilation, strict=True)]
+    turned = [(r - low, r - high) for r, (low, high) in zip(reach, borders, strict=True)]
+    if any(n < 0 for pair in turned for n in pair):
+        return None
+    return {"strides": [1, 1], "dilations": list(op.dilation), "pads": _joined(turned)}
 
 
 def placed_back(

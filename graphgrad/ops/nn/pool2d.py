@@ -258,7 +258,7 @@ class MaxPoolGrad(Largest):
         return [xp.where(hit, share, 0) for hit in hits]
 
     def to_onnx(self, to: Any, dy: Any, x: Any, y: Any) -> Any:
-        if not is_static(self, x) and self.ties == "first":
+        if self.ties == "first" and not (is_static(self, x) and self.beside(x)):
             image = first(to, self, x)
             flat, none = to.Reshape(self.largest(to, x), [-1]), np.zeros(1, dy.dtype)
             zeros = to.ConstantOfShape(to.Reshape(to.Size(image), [1]), value=none)

@@ -35,7 +35,7 @@ def deconvnet(dy: Tensor, x: Tensor) -> Tensor:
     linear=False,
 )
 def redirected(dy: Tensor, x: Tensor) -> Tensor:
-    """Where a ReLU lets nothing back for an example, what would wake a unit up passes."""
+    """Where an example's gradient would be all zero, gradients that activate a unit pass."""
     own = m.where(x > 0, dy, 0.0)
     waking = m.where(m.logical_and(x < 0, dy > 0), 0.0, dy)
     some = m.any(own != 0, tuple(range(1, x.ndim)), keepdims=True)

@@ -10,7 +10,7 @@ from ....ir.types import as_dtype
 from ....ops import nn
 from ....ops.arrays.taking import take
 from ....ops.base import cast, constant, is_floating
-from ....ops.elementwise.logic import greater, where
+from ....ops.elementwise.logic import equal, greater, isnan, where
 from ....ops.linalg.norms import vector_norm
 from ....ops.nn.activations import sigmoid
 from ....ops.reduce import reductions
@@ -26,20 +26,30 @@ ML = "ai.onnx.ml"
 
 @form("Scaler", domain=ML)
 def _scaler(call: OperatorCall) -> Tensor:
-    x = _floating(call.tensor(0))
+    x = as_floating(call.tensor(0))
     offset, scale = call.attribute("offset", [0.0]), call.attribute("scale", [1.0])
     return (x - constant(offset, x.dtype)) * constant(scale, x.dtype)
 
 
 @form("Normalizer", domain=ML)
 def _normalizer(call: OperatorCall) -> Tensor:
-    x, norm = _floating(call.tensor(0)), call.attribute("norm", "MAX")
+    x, norm = as_floating(call.tensor(0)), call.attribute("norm", "MAX")
     orders = {"MAX": np.inf, "L1": 1, "L2": 2}
     if norm not in orders:
         raise FileError(f"its norm {norm!r:.40} is none that is known")
     if norm == "MAX":
         return x / reductions.max(x, -1, keepdims=True)
     return x / vector_norm(x, axis=-1, keepdims=True, ord=orders[norm])
+
+
+@form("Imputer", domain=ML)
+def _imputer(call: OperatorCall) -> Tensor:
+    x = call.tensor(0)
+    kind = "float" if is_floating(x.dtype) else "int64"
+    old, new = call.attribute(f"replaced_value_{kind}", 0), call.needed(f"imputed_value_{kind}s")
+    call.unread.clear()  # those of the other kind
+    missing = isnan(x) if old != old else equal(x, constant(old, x.dtype))
+    return where(missing, constant(new, x.dtype), x)
 
 
 @form("Binarizer", domain=ML)
@@ -63,13 +73,13 @@ def _feature_vectorizer(call: OperatorCall) -> Tensor:
 
 @form("LinearRegressor", domain=ML)
 def _linear_regressor(call: OperatorCall) -> Tensor:
-    x = _floating(call.tensor(0))
-    return _transformed(call, _scores(call, x, call.attribute("targets", 1)))
+    x = as_floating(call.tensor(0))
+    return transformed(call, _scores(call, x, call.attribute("targets", 1)))
 
 
 @form("LinearClassifier", domain=ML)
 def _linear_classifier(call: OperatorCall) -> tuple[Tensor, Tensor]:
-    x = _floating(call.tensor(0))
+    x = as_floating(call.tensor(0))
     labels = call.attribute("classlabels_ints")
     call.attribute("multi_class")
     if labels is None:
@@ -82,9 +92,9 @@ def _linear_classifier(call: OperatorCall) -> tuple[Tensor, Tensor]:
         both = concat([-scores, scores], 1)
         if call.attribute("post_transform", "NONE") == "LOGISTIC":
             return cast(label, as_dtype("int64")), sigmoid(both)
-        return cast(label, as_dtype("int64")), _transformed(call, both)
+        return cast(label, as_dtype("int64")), transformed(call, both)
     best = take(constant(labels, "int64"), argmax(scores, 1))
-    return best, _transformed(call, scores)
+    return best, transformed(call, scores)
 
 
 def _scores(call: OperatorCall, x: Tensor, rows: int) -> Tensor:
@@ -101,7 +111,8 @@ def _width(x: Tensor) -> int:
     return width
 
 
-def _transformed(call: OperatorCall, x: Tensor) -> Tensor:
+def transformed(call: OperatorCall, x: Tensor) -> Tensor:
+    """Scores after what the attribute post_transform says."""
     name = call.attribute("post_transform", "NONE")
     if name == "NONE":
         return x
@@ -112,5 +123,6 @@ def _transformed(call: OperatorCall, x: Tensor) -> Tensor:
     raise FileError(f"its post_transform {name!r:.40} is not read here")
 
 
-def _floating(x: Tensor) -> Tensor:
+def as_floating(x: Tensor) -> Tensor:
+    """Integers as float32."""
     return x if is_floating(x.dtype) else cast(x, as_dtype("float32"))

@@ -18,7 +18,8 @@ def _matmul(call: OperatorCall) -> Tensor:
 
 
 @form("Gemm")
-def _gemm(call: OperatorCall) -> Tensor:
+def gemm(call: OperatorCall) -> Tensor:
+    """alpha x y + beta c, each factor transposed where it is said."""
     x, y = call.tensor(0), call.tensor(1)
     x = transpose(x) if call.attribute("transA", 0) else x
     y = transpose(y) if call.attribute("transB", 0) else y

@@ -4,44 +4,69 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....base.errors import DTypeError
+from ....base.errors import DTypeError, FileError
+from ....ir.build import apply
 from ....ir.node import Tensor
 from ....ir.types import as_dtype
 from ....ops.arrays.nonzero import repeat
-from ....ops.base import DType, cast, kind_of
+from ....ops.base import DType, cast, kind_of, like
 from ....ops.contract.products import matmul
 from ....ops.elementwise.bounds import clip, maximum, minimum
+from ....ops.elementwise.grids import FakeFloat8
 from ....ops.elementwise.rounding import round as round_
 from ....ops.reduce import reductions
 from ....ops.shape.indexing import getitem
 from ....ops.shape.reshaping import normal_axis, reshape
 from ..call import OperatorCall
+from ..narrow import narrow_of, narrow_of_dtype
 from ..tensors import dtype_of
 from .convolutions import by_channel, convolved
 from .table import form
+
+FLOATS = {"float8_e4m3fn": "e4m3fn", "float8_e5m2": "e5m2"}
 
 
 @form("QuantizeLinear")
 def _quantize(call: OperatorCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     number = call.attribute("output_dtype", 0)
-    dtype = dtype_of(number, "the result") if number else as_dtype("uint8")
-    dtype = dtype if zero is None else zero.dtype
-    call.attribute("saturate")
+    narrow = narrow_of_dtype(call.values[2].dtype) if zero is not None else narrow_of(number)
+    saturate = call.attribute("saturate", 1)
     call.attribute("precision")
     scale, zero = _spread(call, x, scale, zero)
-    return on_grid(x, scale, zero, dtype)
+    if narrow is not None and narrow.name in FLOATS:
+        return _as_float8(x, scale, narrow.name, saturate)
+    if narrow is not None:
+        return on_grid(x, scale, zero, as_dtype(narrow.wide), (narrow.low, narrow.high))
+    dtype = dtype_of(number, "the result") if number else as_dtype("uint8")
+    return on_grid(x, scale, zero, dtype if zero is None else zero.dtype)
 
 
-def on_grid(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType) -> Tensor:
-    """x / scale, rounded, shifted and held within an integer dtype."""
+def _as_float8(x: Tensor, scale: Tensor, name: str, saturate: int) -> Tensor:
+    """x / scale as a floating number of eight bits, in float32."""
+    if not saturate:
+        raise FileError(
+            "with saturate=0 what is too great for eight bits is NaN, as nothing here is"
+        )
+    v = cast(x, as_dtype("float32")) / cast(scale, as_dtype("float32"))
+    return apply(FakeFloat8(FLOATS[name]), v, like(1, v))
+
+
+def on_grid(
+    x: Tensor,
+    scale: Tensor,
+    zero: Tensor | None,
+    dtype: DType,
+    ends: tuple[float, float] | None = None,
+) -> Tensor:
+    """x / scale, rounded, shifted and held within an integer dtype, or ends that are less."""
     if kind_of(dtype) not in "iu":
         raise DTypeError(f"numbers are put on a grid of integers, not of {dtype}")
     wide = as_dtype("float32") if x.dtype.itemsize < 8 else x.dtype
-    info = np.iinfo(dtype)
+    low, high = ends or (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
     steps = round_(cast(x, wide) / cast(scale, wide))
     moved = steps if zero is None else steps + cast(zero, wide)
-    return cast(clip(moved, float(info.min), float(info.max)), dtype)
+    return cast(clip(moved, low, high), dtype)
 
 
 @form("DequantizeLinear")
@@ -55,6 +80,8 @@ def _dequantize(call: OperatorCall) -> Tensor:
 
 def from_grid(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
     """What numbers of a grid stand for."""
+    if kind_of(x.dtype) == "f":  # of eight bits: their zero is 0
+        return cast(x, scale.dtype) * scale
     exact = cast(x, as_dtype("int32"))
     exact = exact if zero is None else exact - cast(zero, as_dtype("int32"))
     return cast(exact, scale.dtype) * scale

@@ -1,0 +1,1 @@
+"""Forward graphs rebuilt by identities of real numbers, before they are differentiated."""

@@ -1,0 +1,650 @@
+"""Stable forms: functions of tensors that keep their digits, and their derivatives theirs.
+
+A quotient that is 0 / 0 somewhere is a series there, with terms enough for two derivatives, under a
+double `where`. A scale is a constant for differentiation: f(x) = s**k f(x / s) holds for every s,
+so the derivative with s held fixed is the whole one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from ..differentiate.site import Site
+from ..ir.node import Tensor
+from ..ops.base import apply, like
+from ..ops.create.creation import zeros_like
+from ..ops.elementwise.bounds import maximum, minimum
+from ..ops.elementwise.exponential import SigmoidSlope, TanhSlope, exp, expm1, log, log1p, sqrt
+from ..ops.elementwise.logic import isfinite, logical_and, logical_or, where
+from ..ops.elementwise.magnitudes import abs as absolute
+from ..ops.elementwise.magnitudes import hypot, sign
+from ..ops.elementwise.number_parts import frexp, ldexp
+from ..ops.elementwise.sinc import SphericalBessel
+from ..ops.elementwise.trigonometry import (
+    arccos,
+    arcsin,
+    arctan,
+    arctan2,
+    cos,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
+from ..ops.linalg.determinants import slogdet
+from ..ops.nn.activations import log1mexp, sigmoid, softplus
+from ..ops.reduce.reductions import max as largest
+from ..ops.reduce.reductions import mean as mean_of
+from ..ops.reduce.reductions import prod as product_of
+from ..ops.reduce.reductions import sum as total_of
+from ..ops.shape.reshaping import squeeze, sum_to
+from ..ops.sources import stop_gradient
+from ..ops.special.error import erf, erfc, erfcx
+from ..regions.rules import own_rule
+from ..regions.scopes import override_gradient
+
+Function = Callable[..., Tensor]
+LOG2 = math.log(2.0)
+
+
+class StableForm:
+    """A stable function of tensors that a term may call: its name, and what it was made with."""
+
+    __slots__ = ("fn", "name", "options")
+    _known: dict[Any, StableForm] = {}
+
+    def __init__(self, name: str, fn: Function, options: tuple[Any, ...]) -> None:
+        self.name, self.fn, self.options = name, fn, options
+
+    @classmethod
+    def of(cls, fn: Function, *options: Any) -> StableForm:
+        """The one form of a function and its options."""
+        if isinstance(fn, StableForm):
+            return fn
+        form = cls._known.get((fn, options))
+        if form is None:
+            form = cls._known[fn, options] = cls(fn.__name__.strip("_"), fn, options)
+        return form
+
+    def __call__(self, *tensors: Tensor) -> Tensor:
+        """The function of these tensors."""
+        return self.fn(*self.options, *tensors)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# --- series -------------------------------------------------------------------------------------
+
+
+def series(x: Tensor, coefficients: Sequence[float]) -> Tensor:
+    """The polynomial in x, by Horner's rule."""
+    total = like(coefficients[-1], x) + zeros_like(x)
+    for c in reversed(coefficients[:-1]):
+        total = total * x + like(c, x)
+    return total
+
+
+def near_zero(x: Tensor, radius: float, near: Function, far: Function) -> Tensor:
+    """near(x) for |x| below the radius, else far(x), each only where it is chosen."""
+    small = absolute(x) < radius
+    return where(small, near(where(small, x, 0.0)), far(where(small, 1.0, x)))
+
+
+def _factorials(first: int, step: int, signs: int, terms: int = 14) -> list[float]:
+    return [signs**k / math.factorial(first + step * k) for k in range(terms)]
+
+
+def _even(coefficients: Sequence[float]) -> Function:
+    return lambda x: series(x * x, coefficients)
+
+
+def _bernoulli(n: int) -> list[float]:
+    """B_0, B_2, ..., B_{2n-2} by zeta(2k), of which the sum is known to all digits."""
+    out = [1.0, 1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
+    for k in range(len(out), n):
+        zeta = sum(m ** (-2.0 * k) for m in range(1, 40))
+        out.append((-1) ** (k + 1) * 2 * math.factorial(2 * k) / (2 * math.pi) ** (2 * k) * zeta)
+    return out[:n]
+
+
+_B = _bernoulli(20)
+_TANH = [_B[k] * 4**k * (4**k - 1) / math.factorial(2 * k) for k in range(1, 20)]
+_COTH = [_B[k] * 4**k / math.factorial(2 * k) for k in range(1, 20)]
+_ARCTAN = [(-1) ** k / (2 * k + 1) for k in range(20)]
+_ARCSIN = [math.comb(2 * k, k) / 4**k / (2 * k + 1) for k in range(20)]
+_LOG1P = [(-1) ** k / (k + 1) for k in range(22)]
+
+
+def sinc(x: Tensor) -> Tensor:
+    """sin(x) / x; 1 at 0."""
+    return apply(SphericalBessel(0), x)
+
+
+def _grown(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    return dy * (growth(x) * (1.0 - 1.0 / x))
+
+
+GROWTH = own_rule("gg.healing.growth", _grown, contract="exact")
+
+
+def growth(x: Tensor) -> Tensor:
+    """exp(x) / x for x > 1. Its slope growth(x) (1 - 1 / x) is one product where it overflows."""
+    with override_gradient(GROWTH):
+        half = exp(0.5 * x)
+        return half / x * half
+
+
+def sinhc(x: Tensor) -> Tensor:
+    """sinh(x) / x; 1 at 0."""
+    return near_zero(x, 1.0, _even(_factorials(1, 2, 1)), _sinh_over)
+
+
+def _sinh_over(x: Tensor) -> Tensor:
+    large = absolute(x) > 40.0
+    mid, far = where(large, 1.0, x), where(large, absolute(x), 40.0)
+    return where(large, 0.5 * growth(far), sinh(mid) / mid)
+
+
+def tanc(x: Tensor) -> Tensor:
+    """tan(x) / x; 1 at 0."""
+    return sinc(x) / cos(x)
+
+
+def tanhc(x: Tensor) -> Tensor:
+    """tanh(x) / x; 1 at 0."""
+    return near_zero(x, 0.3, _even(_TANH), lambda x: tanh(x) / x)
+
+
+def arctanc(x: Tensor) -> Tensor:
+    """arctan(x) / x; 1 at 0."""
+    return near_zero(x, 0.2, _even(_ARCTAN), lambda x: arctan(x) / x)
+
+
+def arcsinc(x: Tensor) -> Tensor:
+    """arcsin(x) / x; 1 at 0."""
+    return near_zero(x, 0.2, _even(_ARCSIN), lambda x: arcsin(x) / x)
+
+
+def expm1c(x: Tensor) -> Tensor:
+    """(exp(x) - 1) / x; 1 at 0."""
+    small, large = absolute(x) < 0.5, x > 40.0
+    near = series(where(small, x, 0.0), _factorials(1, 1, 1, 20))
+    other = where(logical_or(small, large), 1.0, x)
+    far = where(large, growth(where(large, x, 40.0)), expm1(other) / other)
+    return where(small, near, far)
+
+
+def log1pc(x: Tensor) -> Tensor:
+    """log(1 + x) / x; 1 at 0."""
+    return near_zero(x, 0.1, lambda x: series(x, _LOG1P), lambda x: log1p(x) / x)
+
+
+def langevin(x: Tensor) -> Tensor:
+    """coth(x) - 1 / x; 0 at 0."""
+
+    def near(x: Tensor) -> Tensor:
+        return x * series(x * x, _COTH)
+
+    return near_zero(x, 0.5, near, lambda x: 1.0 / tanh(x) - 1.0 / x)
+
+
+def bose(x: Tensor) -> Tensor:
+    """1 / (exp(x) - 1) - 1 / x; -1/2 at 0."""
+
+    def near(x: Tensor) -> Tensor:
+        return 0.5 * (langevin(0.5 * x) - 1.0)
+
+    return near_zero(x, 1.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
+
+
+def sigmoid_slope(x: Tensor) -> Tensor:
+    """sigmoid(x) sigmoid(-x)."""
+    return apply(SigmoidSlope(), x)
+
+
+def tanh_slope(x: Tensor) -> Tensor:
+    """1 / cosh(x)**2."""
+    return apply(TanhSlope(), x)
+
+
+def sin_deficit(x: Tensor) -> Tensor:
+    """(x - sin(x)) / x**3; 1/6 at 0."""
+
+    def far(x: Tensor) -> Tensor:
+        return (1.0 - sinc(x)) / x / x
+
+    return near_zero(x, 2.0, _even(_factorials(3, 2, -1)), far)
+
+
+def sinh_excess(x: Tensor) -> Tensor:
+    """(sinh(x) - x) / x**3; 1/6 at 0."""
+
+    def far(x: Tensor) -> Tensor:
+        return (sinhc(x) - 1.0) / x / x
+
+    return near_zero(x, 2.0, _even(_factorials(3, 2, 1)), far)
+
+
+def tan_excess(x: Tensor) -> Tensor:
+    """(tan(x) - x) / x**3; 1/3 at 0."""
+    signs = [(-1) ** (k + 1) * c for k, c in enumerate(_TANH[1:])]
+    return near_zero(x, 0.3, _even(signs), lambda x: (tan(x) - x) / x / x / x)
+
+
+def arctan_deficit(x: Tensor) -> Tensor:
+    """(x - arctan(x)) / x**3; 1/3 at 0."""
+    signs = [-c for c in _ARCTAN[1:]]
+    return near_zero(x, 0.2, _even(signs), lambda x: (x - arctan(x)) / x / x / x)
+
+
+def tanh_deficit(x: Tensor) -> Tensor:
+    """(x - tanh(x)) / x**3; 1/3 at 0."""
+    signs = [-c for c in _TANH[1:]]
+    return near_zero(x, 0.3, _even(signs), lambda x: (x - tanh(x)) / x / x / x)
+
+
+def spherical_excess(x: Tensor) -> Tensor:
+    """(sin(x) - x cos(x)) / x**3; 1/3 at 0."""
+    near = [2 * (j + 1) * c for j, c in enumerate(_factorials(3, 2, -1))]
+    return near_zero(x, 2.0, _even(near), lambda x: (sinc(x) - cos(x)) / x / x)
+
+
+def expm1_excess(x: Tensor) -> Tensor:
+    """(exp(x) - 1 - x) / x**2; 1/2 at 0."""
+
+    def near(x: Tensor) -> Tensor:
+        return series(x, _factorials(2, 1, 1, 22))
+
+    return near_zero(x, 1.0, near, lambda x: (expm1c(x) - 1.0) / x)
+
+
+def log1p_deficit(x: Tensor) -> Tensor:
+    """(x - log(1 + x)) / x**2; 1/2 at 0."""
+    signs = [-c for c in _LOG1P[1:]]
+    return near_zero(x, 0.1, lambda x: series(x, signs), lambda x: (1.0 - log1pc(x)) / x)
+
+
+def vanishing(form: StableForm, order: int, naive: Function, x: Tensor) -> Tensor:
+    """x**order times a form for |x| < 1, else what is written."""
+
+    def near(x: Tensor) -> Tensor:
+        return reduce(lambda y, _: y * x, range(order), form(x))
+
+    return near_zero(x, 1.0, near, naive)
+
+
+# --- exponentials and logarithms ----------------------------------------------------------------
+
+
+def _sech_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    return -dy * (sech(x) * tanh(x))
+
+
+def _csch_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    return -dy * (csch(x) / tanh(x))
+
+
+def _exp_less_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, u = site.inputs
+    y, large = exp_less_exp(x, u), x > 5.0
+    slope = where(large, exp_less_exp(x, u + x), exp(where(large, 0.0, x)) * y)
+    return sum_to(-dy * slope, like=x), sum_to(dy * y, like=u)
+
+
+def _exp_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(dy * exp(x), like=x), sum_to(-dy * exp(y), like=y)
+
+
+def _cos_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(-dy * sin(x), like=x), sum_to(dy * sin(y), like=y)
+
+
+SECH = own_rule("gg.healing.sech", _sech_slope, contract="exact")
+CSCH = own_rule("gg.healing.csch", _csch_slope, contract="exact")
+EXP_DIFFERENCE = own_rule("gg.healing.exp_difference", _exp_difference_slopes, contract="exact")
+COS_DIFFERENCE = own_rule("gg.healing.cos_difference", _cos_difference_slopes, contract="exact")
+EXP_LESS_EXP = own_rule("gg.healing.exp_less_exp", _exp_less_exp_slopes, contract="exact")
+
+
+def sech(x: Tensor) -> Tensor:
+    """1 / cosh(x) without an overflow; its slope is -sech(x) tanh(x)."""
+    with override_gradient(SECH):
+        size = absolute(x)
+        return 2.0 * exp(-size) / (1.0 + exp(-2.0 * size))
+
+
+def csch(x: Tensor) -> Tensor:
+    """1 / sinh(x) without an overflow; its slope is -csch(x) coth(x)."""
+    with override_gradient(CSCH):
+        size = absolute(x)
+        return sign(x) * 2.0 * exp(-size) / -expm1(-2.0 * size)
+
+
+def exp_less_exp(x: Tensor, u: Tensor) -> Tensor:
+    """exp(u - exp(x)), of which the slope is 0 where exp(x) overflows."""
+    with override_gradient(EXP_LESS_EXP, inputs=[x, u]):
+        return exp(u - exp(x))
+
+
+def bernoulli(x: Tensor) -> Tensor:
+    """x / (exp(x) - 1); 1 at 0."""
+    small = x < 1.0
+    far = where(small, 1.0, x)
+    return where(small, 1.0 / expm1c(where(small, x, 0.0)), far * exp(-far) / -expm1(-far))
+
+
+def x_over_sinh(x: Tensor) -> Tensor:
+    """x / sinh(x); 1 at 0."""
+    return near_zero(x, 1.0, lambda x: 1.0 / sinhc(x), lambda x: x * csch(x))
+
+
+def log1p_square(x: Tensor) -> Tensor:
+    """log(1 + x**2) without an overflow."""
+    small = absolute(x) < 1.0
+    near, size = where(small, x, 0.0), absolute(where(small, 1.0, x))
+    inverse = 1.0 / size
+    return where(small, log1p(near * near), 2.0 * log(size) + log1p(inverse * inverse))
+
+
+def log1mexp_exp(x: Tensor) -> Tensor:
+    """log(1 - exp(-exp(x))), which is x - exp(x) / 2 + ... where exp(x) underflows."""
+    small = x < 0.0
+    near = where(small, x, 0.0)
+    return where(small, near + log(expm1c(-exp(near))), log1mexp(exp(where(small, 0.0, x))))
+
+
+def log_cosh(x: Tensor) -> Tensor:
+    """log(cosh(x)) to all digits."""
+    small = absolute(x) < 1.0
+    s = sinh(where(small, x, 0.0))
+    size = absolute(where(small, 1.0, x))
+    return where(small, 0.5 * log1p(s * s), size + softplus(-2.0 * size) - LOG2)
+
+
+def log_sinh(x: Tensor) -> Tensor:
+    """log(sinh(x)) without an overflow; NaN for x < 0."""
+    small = x < 1.0
+    far = where(small, 1.0, x)
+    return where(small, log(sinh(where(small, x, 1.0))), far + log1mexp(2.0 * far) - LOG2)
+
+
+def log_expm1(x: Tensor) -> Tensor:
+    """log(exp(x) - 1) without an overflow; NaN for x < 0."""
+    small = x < 1.0
+    far = where(small, 1.0, x)
+    return where(small, log(expm1(where(small, x, 1.0))), far + log1mexp(far))
+
+
+def log_half_erfc(x: Tensor) -> Tensor:
+    """log(erfc(x) / 2) where that underflows or rounds to 0, too."""
+    left, right = x < 0.0, x > 1.0
+    low, high = where(left, -x, 1.0), where(right, x, 1.0)
+    mid = where(logical_or(left, right), 0.5, x)
+    tails = where(left, log1p(-0.5 * erfc(low)), log(erfcx(high)) - high * high - LOG2)
+    return where(logical_or(left, right), tails, log(0.5 * erfc(mid)))
+
+
+def log_erfc(x: Tensor) -> Tensor:
+    """log(erfc(x)) where erfc underflows, too."""
+    right = x > 1.0
+    high = where(right, x, 1.0)
+    tail = log(erfcx(high)) - high * high
+    return where(right, tail, log(erfc(where(right, 0.0, x))))
+
+
+def tail_ratio(x: Tensor) -> Tensor:
+    """exp(-x**2) / erfc(x) where both underflow, too."""
+    small = x < 0.0
+    near = where(small, x, 0.0)
+    return where(small, exp(-near * near) / erfc(near), 1.0 / erfcx(where(small, 0.0, x)))
+
+
+def scaled_tail(x: Tensor) -> Tensor:
+    """exp(x**2) erfc(x) where one overflows and the other underflows."""
+    return erfcx(x)
+
+
+def erf_difference(x: Tensor, y: Tensor) -> Tensor:
+    """erf(x) - erf(y), by the tail in which both are."""
+    right, left = minimum(x, y) > 0.5, maximum(x, y) < -0.5
+    flip = where(left, like(-1.0, x), 1.0)
+    tail = logical_or(right, left)
+    a, b = where(tail, flip * x, 1.0), where(tail, flip * y, 1.0)
+    c, d = where(tail, 0.0, x), where(tail, 0.0, y)
+    return where(tail, flip * (erfc(b) - erfc(a)), erf(c) - erf(d))
+
+
+def exp_difference(x: Tensor, y: Tensor) -> Tensor:
+    """exp(x) - exp(y), with the larger one as a factor."""
+    with override_gradient(EXP_DIFFERENCE, inputs=[x, y]):
+        first = x >= y
+        top, low = where(first, x, y), where(first, y, x)
+        return where(first, like(-1.0, x), 1.0) * exp(top) * expm1(low - top)
+
+
+def cos_difference(x: Tensor, y: Tensor) -> Tensor:
+    """cos(x) - cos(y) by the sines of half their sum and difference."""
+    with override_gradient(COS_DIFFERENCE, inputs=[x, y]):
+        near = absolute(x - y) < 1.0
+        both = -2.0 * sin(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
+        return where(near, both, cos(x) - cos(y))
+
+
+def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:
+    """log(exp(x) - exp(y)); NaN for x < y."""
+    return x + log1mexp(x - y)
+
+
+def sigmoid_difference(x: Tensor, y: Tensor) -> Tensor:
+    """sigmoid(x) - sigmoid(y), of which neither rounds to 1."""
+    first = x >= y
+    top, low = where(first, x, y), where(first, y, x)
+    return where(first, like(-1.0, x), 1.0) * (sigmoid(top) * sigmoid(-low) * expm1(low - top))
+
+
+def log_ratio_difference(x: Tensor, d: Tensor) -> Tensor:
+    """log(x + d) - log(x); NaN where either is."""
+    return where(x < 0, log(x), log1p(d / x))
+
+
+def shifted_log(*pairs: Tensor) -> Tensor:
+    """log(w1 exp(x1) + w2 exp(x2) + ...) of (x1, w1, x2, w2, ...)."""
+    xs, ws = pairs[::2], pairs[1::2]
+    top = finite_or_zero(stop_gradient(reduce(maximum, xs)))
+    total = reduce(lambda a, b: a + b, [w * exp(x - top) for x, w in zip(xs, ws, strict=True)])
+    return top + log(total)
+
+
+def weighted_log(axes: tuple[int, ...], keep: bool, x: Tensor, w: Tensor) -> Tensor:
+    """log(sum(w exp(x)))."""
+    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    rest = log(total_of(w * exp(x - top), axes, keepdims=keep))
+    return rest + (top if keep else squeeze(top, axes))
+
+
+def weighted_share(axes: tuple[int, ...], x: Tensor, w: Tensor) -> Tensor:
+    """exp(x) / sum(w exp(x))."""
+    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    e = exp(x - top)
+    return e / total_of(w * e, axes, keepdims=True)
+
+
+def weighted_mean(
+    axes: tuple[int, ...], keep: bool, x: Tensor, above: Tensor, below: Tensor
+) -> Tensor:
+    """sum(above exp(x)) / sum(below exp(x))."""
+    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    e = exp(x - top)
+    return total_of(above * e, axes, keepdims=keep) / total_of(below * e, axes, keepdims=keep)
+
+
+def log_mean(x: Tensor) -> Tensor:
+    """log(mean(exp(x))) of all elements."""
+    top = finite_or_zero(stop_gradient(largest(x)))
+    return top + log(mean_of(exp(x - top)))
+
+
+def finite_or_zero(x: Tensor) -> Tensor:
+    """x where it is finite, else 0."""
+    return where(isfinite(x), x, 0.0)
+
+
+# --- products with logarithms -------------------------------------------------------------------
+
+
+def x_log_x(x: Tensor) -> Tensor:
+    """x log(x); 0 at 0, where the slope is infinite and none flows."""
+    return x * log(where(x != 0, x, 1.0))
+
+
+def x_log_y(x: Tensor, y: Tensor) -> Tensor:
+    """x log(y); 0 where x is 0 and y is not negative."""
+    there = logical_or(x != 0, y < 0)
+    return x * log(where(logical_or(there, y > 0), y, 1.0))
+
+
+def x_log_ratio(x: Tensor, y: Tensor) -> Tensor:
+    """x log(x / y); 0 for x = 0, where the slope is infinite and none flows."""
+    nought = logical_and(x == 0, y != 0)
+    apart = sign(x) * sign(y) < 0
+    near = logical_and(absolute(x - y) <= 0.5 * absolute(y), isfinite(y))
+    a, b = where(near, x, 1.0), where(near, y, 1.0)
+    far = logical_or(logical_or(near, nought), apart)
+    c, d = where(far, 1.0, absolute(x)), where(far, 1.0, absolute(y))
+    value = where(near, log1p((a - b) / b), log(c) - log(d))
+    return x * where(apart, math.nan, value)
+
+
+def log1p_times(x: Tensor) -> Tensor:
+    """(1 + x) log(1 + x); 0 at x = -1."""
+    there = x != -1
+    return (1.0 + x) * log1p(where(there, x, 0.0))
+
+
+# --- lengths and angles -------------------------------------------------------------------------
+
+
+def _scale_of(size: Tensor) -> Tensor:
+    """What to divide by: the size, held fixed; 1 where that is 0 or infinite."""
+    size = stop_gradient(size)
+    return where(logical_and(size > 0, isfinite(size)), size, 1.0)
+
+
+def norm(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
+    """sqrt(sum(x * x)) without overflow or underflow, with the gradient 0 at 0."""
+    s = _scale_of(largest(absolute(x), axes, keepdims=True))
+    u = x / s
+    q = total_of(u * u, axes, keepdims=True)
+    nought = q == 0
+    y = s * where(nought, 0.0, sqrt(where(nought, 1.0, q)))
+    return y if keep else squeeze(y, axes)
+
+
+def whole_norm(length: Tensor) -> Tensor:
+    """A length to divide by: 1 where it is 0."""
+    return where(length == 0, 1.0, length)
+
+
+def power_norm(p: float, axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
+    """sum(|x|**p)**(1/p) without overflow or underflow."""
+    s = _scale_of(largest(absolute(x), axes, keepdims=True))
+    q = total_of(absolute(x / s) ** p, axes, keepdims=True)
+    nought = q == 0
+    y = s * where(nought, 0.0, where(nought, 1.0, q) ** (1 / p))
+    return y if keep else squeeze(y, axes)
+
+
+def lengths(*xs: Tensor) -> Tensor:
+    """sqrt(x1**2 + x2**2 + ...)."""
+    return reduce(hypot, xs) if len(xs) > 1 else absolute(xs[0])
+
+
+def scaled_root(signs: tuple[float, ...], *pairs: Tensor) -> Tensor:
+    """sqrt(c1 x1 y1 + c2 x2 y2 + ...) of (x1, y1, x2, y2, ...), without overflow or underflow."""
+    xs, ys = pairs[::2], pairs[1::2]
+    sizes = [sqrt(absolute(x)) * sqrt(absolute(y)) for x, y in zip(xs, ys, strict=True)]
+    s = _scale_of(reduce(maximum, sizes))
+    parts = []
+    for c, x, y in zip(signs, xs, ys, strict=True):
+        big = stop_gradient(absolute(x) >= absolute(y))
+        a, b = (
+            where(big, x, y),
+            where(big, y, x),
+        )  # the larger of them is divided twice at most once
+        parts.append(c * (a / s) * (b / s))
+    return s * sqrt(reduce(lambda a, b: a + b, parts))
+
+
+def root_square_less(x: Tensor, c: float = 1.0) -> Tensor:
+    """sqrt(x**2 - c**2) by its factors."""
+    size = absolute(x)
+    return sqrt(size - c) * sqrt(size + c)
+
+
+def root_less_square(x: Tensor) -> Tensor:
+    """sqrt(1 - x**2) by its factors."""
+    small = absolute(x) < 0.5
+    near, far = where(small, x, 0.0), where(small, 0.0, x)
+    return where(small, sqrt(1.0 - near * near), sqrt(1.0 - far) * sqrt(1.0 + far))
+
+
+def angle(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:
+    """The angle between x and y, to all digits for parallel ones, too."""
+    u, v = x / norm(axes, True, x), y / norm(axes, True, y)
+    cosine = total_of(u * v, axes, keepdims=keep)
+    apart = absolute(cosine) < 0.7
+    near = 2.0 * arctan2(norm(axes, keep, u - v), norm(axes, keep, u + v))
+    return where(apart, arccos(where(apart, cosine, 0.0)), near)
+
+
+# --- sums, products, matrices -------------------------------------------------------------------
+
+
+def variance(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
+    """mean(x * x) - mean(x)**2 of what is left of x without its mean."""
+    c = x - mean_of(x, axes, keepdims=True)
+    return mean_of(c * c, axes, keepdims=keep)
+
+
+def covariance(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:
+    """mean(x * y) - mean(x) mean(y) of what is left of both without their means."""
+    a, b = x - mean_of(x, axes, keepdims=True), y - mean_of(y, axes, keepdims=True)
+    return mean_of(a * b, axes, keepdims=keep)
+
+
+def product_of_logs(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
+    """exp(sum(log(x))): the product, whatever order overflows on the way; NaN for x < 0."""
+    ordinary = logical_and(isfinite(x), x > 0)
+    _, e = frexp(stop_gradient(where(ordinary, x, 1.0)))
+    power = total_of(e, axes, keepdims=True)
+    half = power // 2
+    y = product_of(ldexp(where(x < 0, math.nan, x), -e), axes, keepdims=True)
+    y = ldexp(ldexp(y, half), power - half)
+    return y if keep else squeeze(y, axes)
+
+
+def geometric(n: int, x: Tensor) -> Tensor:
+    """(1 - x**n) / (1 - x): 1 + x + ... + x**(n-1)."""
+    return series(x, [1.0] * n)
+
+
+def log_det(a: Tensor) -> Tensor:
+    """log(det(a)); NaN where the determinant is negative."""
+    sign_of, size = slogdet(a)
+    return where(stop_gradient(sign_of) < 0, math.nan, size)
+
+
+def larger_root(take: float, b: Tensor, r: Tensor, root: Tensor) -> Tensor:
+    """take * b + root, where root = sqrt(b**2 + r), without cancelling."""
+    t = take * b
+    away = t < 0
+    return where(away, r / (root - where(away, t, 0.0)), t + root)

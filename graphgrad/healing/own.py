@@ -1,0 +1,103 @@
+"""Identities of the user's, shown by sampling before they are taken in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..differentiate.gradients import gradients
+from ..ir.graph import Graph
+from ..ops.reduce.reductions import sum as total_of
+from ..ops.sources import placeholder
+from .identity import PEEPHOLE, RealIdentity
+from .many_digits import needed_package, values
+from .table import IDENTITIES, OWN, forget_compiled
+
+__all__ = ["identity"]
+
+DIGITS, AGREE = 1000, 1e-100
+POINTS = (1e-300, 1e-20, 1e-8, 0.01, 0.3, 1.5, 7.0, 30.0, 400.0, 1e5, 1e160)
+
+
+def identity(
+    name: str,
+    naive: Callable[..., Any],
+    stable: Callable[..., Any],
+    *,
+    written: str,
+    now: str,
+    wrong: str,
+    source: str = "",
+    ranges: Sequence[tuple[float, float]] = (),
+) -> None:
+    """Let `gg.heal` rewrite a formula of yours, once its stable form is shown to be equal.
+
+    Values and gradients of both are compared in 1000 digits at arguments of all exponents, and have
+    to agree to 1e-100 wherever both have a value. So a stable form has to be one formula, of
+    functions that graphgrad knows in many digits, without a series that ends early.
+
+    Parameters:
+        name: by which `healed.sites` calls it; another than those of the table.
+        naive, stable: functions of as many scalar tensors.
+        written, now, wrong, source: what it rewrites, what that becomes, what is wrong with it, and
+            from where that is known, in words.
+        ranges: for each argument the numbers between which both are defined; all, by default.
+
+    Raises: ValueError for a name that is taken, and where the two differ, with the arguments;
+    MissingBackendError without mpmath.
+
+    >>> gg.extend.identity(
+    ...     "cube", lambda x: gg.exp(3.0 * gg.log(x)), lambda x: x * x * x, ranges=[(0, 1e100)],
+    ...     written="exp(3 log(x))", now="x**3", wrong="loses digits where log(x) is large",
+    ... )
+    >>> [site.name for site in gg.heal(gg.exp(3.0 * gg.log(gg.constant(2.0)))).sites]
+    ['cube']
+    """
+    needed_package("identity()")
+    if any(i.name == name for i in (*IDENTITIES, *OWN.values())):
+        raise ValueError(f"there is an identity {name!r} already: give another name")
+    made = RealIdentity(
+        name, PEEPHOLE, f"{written} -> {now}", naive, stable, wrong, source, ranges=ranges
+    )
+    _check(made)
+    OWN[name] = made
+    forget_compiled()
+
+
+def _check(identity: RealIdentity) -> None:
+    with Graph():
+        xs = [placeholder((), dtype="float64") for _ in range(identity.arity)]
+        both = []
+        for f in (identity.naive, identity.stable):
+            y = total_of(f(*xs))
+            both.append([y, *gradients(y, xs, unconnected="zero")])
+    compared = 0
+    for args in _samples(identity):
+        runs = [list(values(xs, ys, args, DIGITS).values()) for ys in both]
+        for want, got in zip(*runs, strict=True):
+            a, b = want.item(), got.item()
+            if not (math.isfinite(float(a)) and math.isfinite(float(b))):
+                continue
+            compared += 1
+            if abs(a - b) > abs(a) * AGREE:
+                at = ", ".join(f"{float(x):g}" for x in args)
+                raise ValueError(
+                    f"identity {identity.name!r} does not hold: at ({at}) what is written, or its "
+                    f"gradient, is {a}, and the stable form gives {b}"
+                )
+    if not compared:
+        raise ValueError(
+            f"identity {identity.name!r} has no value anywhere in ranges={list(identity.ranges)}"
+        )
+
+
+def _samples(identity: RealIdentity) -> list[list[Any]]:
+    rng = np.random.default_rng(0)
+    signed = [s * p for p in POINTS for s in (1.0, -1.0)]
+    known = [[p for p in signed if low < p < high] for low, high in identity.ranges]
+    if len(known) == 1:
+        return [[np.asarray(p)] for p in known[0]]
+    return [[np.asarray(rng.choice(np.array(ps))) for ps in known] for _ in range(30)]

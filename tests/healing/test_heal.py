@@ -1,0 +1,218 @@
+"""`heal`: what it rewrites, and what it leaves alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+INF = math.inf
+
+
+def healed(f, *args, dtype="float64"):
+    """Value and gradients of what f becomes, and the names of what fired."""
+    with gg.Graph():
+        xs = [gg.placeholder(np.shape(a), dtype=dtype) for a in args]
+        made = gg.heal(f(*xs))
+        dxs = gg.gradients(made.ys, xs, unconnected="zero")
+    with np.errstate(all="ignore"):
+        values = gg.compile(xs, [made.ys, *dxs])(*[np.asarray(a, dtype) for a in args])
+    return values[0], values[1:], [site.name for site in made.sites]
+
+
+SPELLINGS = [
+    (lambda x: gg.log(1 + gg.exp(x)), 1000.0, 1000.0, 1.0),
+    (lambda x: gg.log(gg.exp(x) + 1), 1000.0, 1000.0, 1.0),
+    (lambda x: gg.log1p(gg.exp(x)), 1000.0, 1000.0, 1.0),
+    (lambda x: -gg.log(1 / (1 + gg.exp(x))), 1000.0, 1000.0, 1.0),
+    (lambda x: x + gg.log(1 + gg.exp(-x)), 1000.0, 1000.0, 1.0),
+    (lambda x: gg.sqrt(x * x), 1e200, 1e200, 1.0),
+    (lambda x: gg.sqrt(x**2), -1e200, 1e200, -1.0),
+    (lambda x: (x * x) ** 0.5, 1e-200, 1e-200, 1.0),
+    (lambda x: gg.sin(x) / x, 0.0, 1.0, 0.0),
+    (lambda x: gg.sin(3 * x) / x, 0.0, 3.0, 0.0),
+    (lambda x: (1 - gg.cos(x)) / x**2, 0.0, 0.5, 0.0),
+    (lambda x: (gg.exp(x) - 1 - x) / (x * x), 0.0, 0.5, 1 / 6),
+    (lambda x: (x - gg.sin(x)) / x**3, 0.0, 1 / 6, 0.0),
+    (lambda x: x / (gg.exp(x) - 1), 0.0, 1.0, -0.5),
+    (lambda x: (gg.exp(x) - gg.exp(-x)) / (gg.exp(x) + gg.exp(-x)), 800.0, 1.0, 0.0),
+    (lambda x: (1 - gg.exp(-2 * x)) / (1 + gg.exp(-2 * x)), -800.0, -1.0, 0.0),
+    (lambda x: gg.exp(-gg.exp(-x)), -800.0, 0.0, 0.0),
+    (lambda x: gg.where(x > 0, gg.sqrt(x), -x), -1.0, 1.0, -1.0),
+    (lambda x: gg.where(x < 0, x, gg.exp(-x)), -800.0, -800.0, 1.0),
+    (lambda x: gg.where(x > 0, x * gg.log(x), x), -1.0, -1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "y", "dx"), SPELLINGS)
+def test_values_and_gradients_are_those_of_the_real_function(f, x, y, dx):
+    value, (slope,), fired = healed(f, x)
+    np.testing.assert_allclose([value, slope], [y, dx], rtol=1e-12, atol=1e-300)
+    assert fired
+
+
+def test_nothing_is_rewritten_that_is_stable():
+    for f in (gg.tanh, gg.nn.softplus, lambda x: x * x + 1, lambda x: (x + 1e16) - 1e16):
+        value, _, fired = healed(f, 0.3)
+        assert fired == []
+        assert value == gg.evaluate(f(gg.constant(0.3)))
+
+
+def test_a_graph_of_which_nothing_is_rewritten_gains_no_node():
+    x = gg.placeholder((3,))
+    y = gg.sum(x * gg.tanh(x))
+    before = len(x.graph.nodes)
+    assert gg.heal([y, x]).ys[0] is y
+    assert len(x.graph.nodes) == before
+
+
+def test_domains_stay():
+    assert math.isnan(healed(lambda x: gg.exp(gg.sum(gg.log(x))), [-1.0, -2.0])[0])
+    assert math.isnan(healed(lambda x: gg.log(x) + gg.log(x), -1.0)[0])
+    assert math.isnan(healed(lambda x: gg.sqrt(x) ** 2, -2.0)[0])
+    assert math.isnan(healed(lambda x: gg.log(gg.exp(x) - 1), -1.0)[0])
+    assert math.isnan(healed(lambda x, y: x * gg.log(x / y), 1.0, -1.0)[0])
+    assert healed(lambda x: gg.log(gg.sum(gg.exp(x))), [-INF, -INF])[0] == -INF
+
+
+def test_along_axes_and_with_axes_kept():
+    x = np.array([[1000.0, 0.0, -1000.0], [1.0, 2.0, 3.0]])
+    for options in [{"axis": 0}, {"axis": 1}, {"axis": 1, "keepdims": True}, {"keepdims": True}]:
+
+        def naive(t, options=options):
+            return gg.log(gg.sum(gg.exp(t), **options))
+
+        value, _, fired = healed(lambda t, naive=naive: naive(t), x[:, :2])
+        want = gg.evaluate(gg.special.logsumexp(x[:, :2], **options))
+        np.testing.assert_allclose(value, want, rtol=1e-12)
+        assert fired == ["logsumexp"]
+    value, _, fired = healed(lambda t: gg.exp(t) / gg.sum(gg.exp(t), 1)[:, None], x)
+    np.testing.assert_allclose(value, gg.evaluate(gg.nn.softmax(x)), rtol=1e-12)
+    assert fired == ["softmax"]
+
+
+def test_lengths_that_are_open():
+    x = gg.placeholder(("N", 3))
+    y = gg.heal(gg.sum(gg.log(gg.sum(gg.exp(x), 1)))).ys
+    np.testing.assert_allclose(gg.compile(x, y)(np.full((2, 3), 800.0)), 2 * (800 + np.log(3)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dtypes_stay(dtype):
+    value, (slope,), _ = healed(lambda x: gg.log(1 + gg.exp(x)), 95.0, dtype=dtype)
+    assert (value.dtype, slope.dtype) == (np.dtype(dtype),) * 2
+    assert (value, slope) == (95.0, 1.0)
+
+
+def test_what_is_marked_is_left_alone():
+    with gg.Graph():
+        x = gg.placeholder(())
+        with gg.gradient_override_map({"Log": "Identity"}):
+            y = gg.log(1 + gg.exp(x))
+        made = gg.heal(y)
+    assert made.ys is y
+    assert [(site.name, site.now) for site in made.sites] == [("log1pexp", "left alone: marked")]
+
+
+def test_a_region_that_reads_what_is_healed_keeps_its_rule():
+    with gg.Graph():
+        x = gg.placeholder(())
+        inner = gg.log(1 + gg.exp(x))
+        with gg.override_gradient(lambda site, dy: 10 * dy):
+            y = gg.tanh(inner)
+        made = gg.heal(y)
+        (dx,) = gg.gradients(made.ys, [x])
+    assert gg.compile(x, dx)(1000.0) == 10.0
+
+
+def test_a_condition_asks_what_was_written():
+    value, _, _ = healed(lambda x: gg.where(gg.sqrt(x * x) > 1e308, INF, 1.0), 1e200)
+    assert value == INF
+
+
+def test_stop_gradient_and_draws_are_barriers():
+    with gg.Graph():
+        x = gg.placeholder(())
+        y = gg.log(1 + gg.stop_gradient(gg.exp(x)))
+        assert [s.name for s in gg.heal(y).sites] in ([], ["log1p"])
+        noise = gg.random.normal((), seed=0)
+        assert gg.heal(gg.exp(noise) * noise).sites == ()
+
+
+def test_after_gradients_it_is_an_error():
+    x = gg.constant(1.0)
+    dx = gg.gradients(gg.tanh(x), x)
+    with pytest.raises(gg.GraphError, match="before it is differentiated") as error:
+        gg.heal(dx)
+    assert "test_heal.py" in str(error.value)
+
+
+def test_tensors_of_two_graphs_and_none_are_errors():
+    ys = []
+    for _ in range(2):
+        with gg.Graph():
+            ys.append(gg.exp(gg.constant(1.0)))
+    with pytest.raises(gg.GraphError, match="two graphs"):
+        gg.heal(ys)
+    with pytest.raises(TypeError, match="got none"):
+        gg.heal([])
+
+
+def test_the_table_says_line_and_reason():
+    x = gg.constant(1.0)
+    text = str(gg.heal(gg.log(1 + gg.exp(x))))
+    for words in ("test_heal.py", "log(1 + exp(x))", "softplus(x)", "overflows"):
+        assert words in text
+    assert str(gg.heal(gg.tanh(x))) == "nothing to heal"
+
+
+def test_quotients_that_cancel_once_they_are_healed():
+    value, (slope,), _ = healed(lambda x: (gg.sqrt(1 + x) - 1) / x, 1e-20)
+    np.testing.assert_allclose([value, slope], [0.5, -0.125])
+
+
+def test_compile_and_function_heal():
+    x = gg.placeholder(())
+    y = gg.log(1 + gg.exp(x))
+    assert gg.compile(x, y, heal=True)(1000.0) == 1000.0
+    with np.errstate(all="ignore"):
+        assert gg.compile(x, y)(1000.0) == INF
+    with pytest.raises(gg.GraphError, match="before it is differentiated"):
+        gg.compile(x, gg.gradients(y, x), heal=True)
+    softplus = gg.function(lambda x: gg.log(1 + gg.exp(x)), heal=True)
+    assert softplus(np.float64(1000.0)) == 1000.0
+
+
+def test_lint_names_naive_forms():
+    x = gg.placeholder((), dtype="float32")
+    y = gg.log(1 + gg.exp(x))
+    (found,) = gg.lint(y)
+    assert found.kind == "naive form"
+    assert "log(1 + exp(x))" in found.message
+    assert "gg.heal" in found.suggestion
+
+
+def test_at_feeds_only_what_loses_is_rewritten():
+    pytest.importorskip("mpmath")
+    x, y = gg.placeholder(()), gg.placeholder(())
+    z = gg.log(1 + gg.exp(x)) + gg.sqrt(y * y)
+    names = [s.name for s in gg.heal(z, at={x: np.float64(1000.0), y: np.float64(3.0)}).sites]
+    assert names == ["log1pexp"]
+    (site,) = gg.heal(z, at={x: np.float64(1.0), y: np.float64(1e200)}).sites
+    assert (site.name, site.lost) == ("abs", 16.0)
+    assert gg.heal(z, at={x: np.float64(1.0), y: np.float64(3.0)}).sites == ()
+    tanh = (gg.exp(x) - gg.exp(-x)) / (gg.exp(x) + gg.exp(-x))
+    made = gg.heal(tanh, at={x: np.float64(800.0)}).ys
+    assert gg.compile(x, made)(800.0) == 1.0
+    with pytest.raises(gg.GraphError, match="at= needs a value"):
+        gg.heal(z, at={x: np.float64(1.0)})
+
+
+def test_an_identity_of_the_user_is_shown_before_it_is_taken():
+    pytest.importorskip("mpmath")
+    words = {"written": "exp(4 log(x))", "now": "x**4", "wrong": "loses digits"}
+    with pytest.raises(ValueError, match="does not hold: at"):
+        gg.extend.identity("four", lambda x: gg.exp(4.0 * gg.log(x)), lambda x: x**3, **words)
+    with pytest.raises(ValueError, match="already"):
+        gg.extend.identity("tanh", gg.exp, gg.exp, **words)
