@@ -202,7 +202,7 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("scale_gradient gradient_scale multiply", "Write gg.rules.scale(factor)."),
         **_each("deep_lift DeepLift deepshap", "Write gg.rules.deeplift(...), or gg.attribute."),
         **_each("softplus", "Write gg.rules.log1pexp(), or gg.nn.softplus(t)."),
-        **_each("zero_nans nan_to_num", "Write gg.rules.nan_guard()."),
+        **_each("nan_to_num", "Write gg.rules.nan_guard()."),
         **_each("custom_gradient register", RULES),
     },
     "graphgrad.debug": {
