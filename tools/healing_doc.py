@@ -20,8 +20,10 @@ functions, in the same graph, *before* they are differentiated, so that the grad
 the stable form:
 
 ```python
+x = gg.placeholder(("N",), name="x")
+loss = gg.sum(gg.log(1 + gg.exp(x)))
 healed = gg.heal(loss)
-grads = gg.gradients(healed.ys, params)
+dx = gg.gradients(healed.ys, x)
 print(healed)  # the line, what was written, what it is now, why, and from where that is known
 ```
 

@@ -25,7 +25,7 @@ STEP = 80  # how many bits a step is smaller than what it may change
 
 LINES = {
     *("Abs", "Cast", "Clip", "CopySign", "Fmod", "LeakyRelu", "Maximum", "Minimum", "NextAfter"),
-    *("Ldexp", "Relu", "ReluGrad", "Remainder", "Where"),
+    *("Ldexp", "Relu", "ReluGrad", "Remainder", "Where", "FakeFloat8", "FakeQuantise"),
 }
 """Made of straight lines, so that their derivatives are numbers."""
 

@@ -40,7 +40,12 @@ class Float8(NamedTuple):
     largest: float
 
 
-FLOAT8 = {"e4m3fn": Float8(3, -6, 448.0), "e5m2": Float8(2, -14, 57344.0)}
+def facts_of(name: str) -> tuple[int, int, float]:
+    """Digits behind the point, the least exponent and the largest number of a format."""
+    return (3, -6, 448.0) if name == "e4m3fn" else (2, -14, 57344.0)
+
+
+FLOAT8 = {name: Float8(*facts_of(name)) for name in ("e4m3fn", "e5m2")}
 
 
 class FakeQuantise(Kinds, Elementwise):
@@ -95,7 +100,7 @@ class FakeFloat8(Kinds, Elementwise):
     derivative = Derivative(jumps=(0,))
 
     def kernel(self, xp: Any, x: Any, step: Any) -> Any:
-        digits, least, largest = FLOAT8[self.format]
+        digits, least, largest = facts_of(self.format)
         v = xp.minimum(xp.maximum(x / step, -largest), largest)
         size = xp.abs(v)
         spacing = xp.ones_like(v) * 2.0 ** (least - digits)

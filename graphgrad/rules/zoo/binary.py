@@ -17,6 +17,7 @@ BENGIO = (
 @slope(
     f"{BENGIO}; Hubara et al. 2016, Binarized neural networks",
     of=lambda x, window: x if window is None else m.clip(x, -window, window),
+    real=False,
 )
 def ste(x: Tensor, window: PositiveOrInfinite | None = None) -> Tensor | float:
     """The gradient passes as if there were no step, within a window around 0 if one is given."""

@@ -7,6 +7,7 @@ from math import log
 from typing import Annotated, Literal
 
 from ...base.domains import Domain
+from ...base.flags import truth
 from ...ir.node import Tensor
 from . import maths as m
 from .row import (
@@ -121,6 +122,8 @@ def integer_range(bits: int, signed: bool = True, narrow: bool = False) -> tuple
     (-8, 7)
     """
     Domain(1, 64, whole=True)("bits", bits)
+    truth("signed", signed)
+    truth("narrow", narrow)
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     return low + narrow, high
 

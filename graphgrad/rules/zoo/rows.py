@@ -52,13 +52,17 @@ GIVEN = "dxs = "
 
 
 def slope(
-    source: str, *, of: Fn | None = None, traps: str = ""
+    source: str, *, of: Fn | None = None, real: bool = True, traps: str = ""
 ) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
-    """A slope: dx = dy * fn(x); of: the function of x whose derivative it is, if it is one's."""
+    """A slope: dx = dy * fn(x); of: the function of x whose derivative it is, if it is one's.
+
+    real: whether x has to be of real numbers.
+    """
 
     def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
         x, _ = alike(site)
-        real_numbers(site, x)
+        if real:
+            real_numbers(site, x)
         return only(site, x, dys[0] * like(row.fn(x, **given), x))
 
     form = "dx = dy * slope, slope = "
