@@ -102,12 +102,19 @@ def test_S27_a_row_travels(journey, case):
 
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@each(TRAVELS[1::4], by_journey)
+def test_S27_more_rows_travel(journey, case):
+    arrives(journey, case)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
 @each(TRAVELS, by_journey)
 def test_S27_every_row_travels(journey, case):
     arrives(journey, case)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each([c for c in sorted(FIRST.items()) if c[0] not in ROUNDED_OTHERWISE], by_family)
 @pytest.mark.skipif(not importlib.util.find_spec("jax"), reason="no JAX")
 def test_every_row_on_jax(case):
@@ -116,7 +123,7 @@ def test_every_row_on_jax(case):
     assert differences(ys, grads, case) == []
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(sorted(FIRST.items()), by_family)
 def test_every_row_in_onnx_runtime_or_refused(case):
     """What it has no kernel for in float64, and what calls Python, is named."""
