@@ -127,13 +127,13 @@ def test_ops_compute_in_onnxruntime_what_they_do_here(tmp_path):
 
 
 @pytest.mark.ci
-def test_each_sample_computes_in_onnxruntime_what_it_does_here(tmp_path):
-    compare(writable(each=5), tmp_path / "m.onnx", in_runtime)
+def test_samples_compute_in_onnxruntime_what_they_do_here(tmp_path):
+    compare(writable(each=2), tmp_path / "m.onnx", in_runtime)
 
 
 @pytest.mark.ci
 def test_each_sample_computes_the_same_in_the_reference(tmp_path):
-    compare(writable(IN_REFERENCE), tmp_path / "m.onnx", in_reference)
+    compare(writable(IN_REFERENCE)[::2], tmp_path / "m.onnx", in_reference)
 
 
 @pytest.mark.ci

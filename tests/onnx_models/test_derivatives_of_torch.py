@@ -31,7 +31,13 @@ def check(name, folder, kinds, dynamo=False):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [*FIRST, *LATER])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if i % 3 else ())
+        for i, name in enumerate([*FIRST, *LATER])
+    ],
+)
 def test_every_kind_is_that_of_torch(name, tmp_path):
     check(name, tmp_path, KINDS)
 
