@@ -13,7 +13,10 @@ from .derived import MODELS, SIZES, exported, feeds_of, wanted
 from .test_differentiate import KINDS, run
 
 FIRST = ("lennard_jones", "cnn")
-LATER = [pytest.param(name, marks=pytest.mark.ci) for name in MODELS if name not in FIRST]
+LATER = [
+    pytest.param(name, marks=pytest.mark.slow if i % 3 else pytest.mark.ci)
+    for i, name in enumerate(name for name in MODELS if name not in FIRST)
+]
 
 
 def check(name, folder, kinds, dynamo=False):
@@ -31,13 +34,7 @@ def check(name, folder, kinds, dynamo=False):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if i % 3 else ())
-        for i, name in enumerate([*FIRST, *LATER])
-    ],
-)
+@pytest.mark.parametrize("name", [*FIRST, *LATER])
 def test_every_kind_is_that_of_torch(name, tmp_path):
     check(name, tmp_path, KINDS)
 
