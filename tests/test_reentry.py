@@ -100,8 +100,13 @@ going = False
 """
 
 
-@pytest.mark.parametrize("work", ["scope", "name", "run", "rows"])
-@pytest.mark.ci
+@pytest.mark.parametrize(
+    "work",
+    [
+        *(pytest.param(name, marks=pytest.mark.ci) for name in ("scope", "run")),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("name", "rows")),
+    ],
+)
 def test_what_is_opened_while_the_collector_interrupts_an_opening_is_whole(work):
     """Python before 3.12 collects in the midst of ContextVar.set, too."""
     command = [sys.executable, "-c", OPENED, work]

@@ -94,8 +94,8 @@ def test_a_written_file_computes_what_the_compiled_function_does(tmp_path):
 @pytest.mark.ci
 @pytest.mark.parametrize("letter", sorted({op.type[0] for _, op, _ in FIRST}))
 @pytest.mark.parametrize("known", [True, False])
-def test_every_sample_computes_the_same_and_the_first_with_unknown_lengths(letter, known, tmp_path):
-    for _, op, arrays in CASES if known else FIRST:
+def test_samples_compute_the_same_and_the_first_with_unknown_lengths(letter, known, tmp_path):
+    for _, op, arrays in CASES[::2] if known else FIRST:
         if op.type[0] != letter:
             continue
         if known:
