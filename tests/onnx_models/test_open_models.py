@@ -31,6 +31,7 @@ SHAPE = """
 """
 LARGER = "m = Mul(s, {1, 1, 2, 1}) k = Add(m, {0, 0, 3, 1}) y = Resize <%s> (x, , , k)"
 SCALED = "y = Resize <%s> (x, , {1., 1., 1.5, 0.5})"
+FLOOR = ', nearest_mode = "floor"'
 ASIDE = "widths = Concat <axis = 0> ({0, 0}, half, {1, 0, 0}, half, {2}) y = Pad <%s> (x, widths)"
 CHOICE = """
     c = %s
@@ -88,6 +89,11 @@ CASES = {
         a, b = Split <axis = 2> (x, parts) y = Concat <axis = 2> (b, a, b)""",
         SIZES,
     ),
+    "nearest ties": (
+        "c = Shape <end = 2> (x) k = Concat <axis = 0> (c, {21, 5}) "
+        f"y = Resize <{resizing('nearest', 'asymmetric', FLOOR)}> (x, , , k)",
+        [(1, 2, 35, 3), (2, 2, 14, 25)],
+    ),
     "range": ("r = Range({=1.}, float, {=2.}) y = Neg(r)", SIZES),
     "constant of shape": ("y = ConstantOfShape <value = float[1] {3}> (s)", SIZES),
     "reshape": ("y = Reshape(x, {0, -1})", SIZES),
@@ -103,6 +109,11 @@ CASES = {
             "lower": 'strides = [2, 1], auto_pad = "SAME_LOWER"',
         }.items()
     },
+    "AveragePool borders": (
+        """y = AveragePool <kernel_shape = [3, 2], strides = [3, 2], ceil_mode = 1,
+        count_include_pad = 1, pads = [1, 0, 1, 1]> (x)""",
+        LONG,
+    ),
     "grid": (
         """count = Shape <end = 1> (x) m = Concat <axis = 0> (count, {2, 3})
         t = Reshape({0.9, -0.2, 0.1, 0.2, 0.9, 0.}, {1, 2, 3}) theta = Expand(t, m)
@@ -174,6 +185,21 @@ def test_values_are_those_of_onnxruntime(name):
         (wanted,), found = there.run(None, {"x": x}), run(x)
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_scales_are_those_of_float32(mode):
+    """10 by 0.7 is 7, and a third of three thirds the first place of the second."""
+    how = ', nearest_mode = "floor"' if mode == "nearest" else ""
+    places = resizing(mode, "asymmetric", how)
+    model = model_of_text(
+        f"y = Resize <{places}> (x, , {{1., 1., 0.7, 0.33333334}})", "1, 2, 10, 9"
+    )
+    x = np.random.default_rng(1).normal(size=(1, 2, 10, 9)).astype("float32")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), QUIET)
+    (wanted,), found = session.run(None, {"x": x}), gg.onnx.load(model)(x)
+    assert found.shape == wanted.shape == (1, 2, 7, 3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def weighed(model):

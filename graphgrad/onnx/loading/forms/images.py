@@ -34,6 +34,9 @@ from .table import form
 WHOLE = (0.0, 1.0)
 """The region of an axis of which all is taken."""
 
+TIE = 1e-6
+"""How near to the middle of two pixels a place is in the middle, as onnxruntime has it."""
+
 
 @form("Resize", "Upsample")
 def _resize(call: OperatorCall) -> Tensor:
@@ -157,7 +160,9 @@ def _rounded_length(n: Any, scale: float) -> Any:
 
 
 def _scaled(n: Any, scale: float) -> Any:
-    """n * scale, rounded down."""
+    """n * scale, rounded down; a product of float32, as runtimes have it: 10 * 0.7 is 7."""
+    if isinstance(n, int):
+        return int(np.float32(n) * np.float32(scale))
     try:
         return scaled_length(n, scale)
     except ShapeError:
@@ -184,17 +189,19 @@ def points(plan: Resizing, axis: int) -> Any:
     """
     n, m, scale = plan.before[axis], plan.after[axis], plan.scales[axis]
     at = (OpenPlaces if _is_open(plan, axis) else np).arange(m) * 1.0
+    if plan.mode == "nearest" and plan.places != "align_corners":
+        at, scale = _single(at), _single(scale)  # as runtimes have it, which decides ties
     several = Length.min(Length.max(m - 1, 0), 1)  # 0 where the one place is the first
     match plan.places:
         case "half_pixel":
             return (at + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
-            adjusted = m / _times(n, scale)
+            adjusted = m / _times(n, scale, at.dtype)
             return n / 2 * (1 - adjusted) + (at + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
             return ((at + 0.5) / scale - 0.5) * several
         case "align_corners":
-            return at * ((n - 1) / _one_or_more(_times(n, scale) - 1))
+            return at * ((n - 1) / _one_or_more(_times(n, scale, at.dtype) - 1))
         case "asymmetric":
             return at / scale
         case "tf_half_pixel_for_nn":
@@ -206,10 +213,16 @@ def points(plan: Resizing, axis: int) -> Any:
     raise FileError(f"its coordinates {plan.places!r:.40} are none that are known")
 
 
-def _times(n: Any, scale: Any) -> Any:
+def _single(number: Any) -> Any:
+    """A number, an array or a tensor in float32."""
+    wanted = as_dtype("float32")
+    return cast(number, wanted) if isinstance(number, Tensor) else np.asarray(number, wanted)[()]
+
+
+def _times(n: Any, scale: Any, dtype: Any) -> Any:
     """A length, times a scale: a float, or a tensor where one of them is known only when run."""
     known = isinstance(n, int) or isinstance(scale, Tensor)
-    return n * scale if known else constant(scale, "float64") * n
+    return n * scale if known else constant(scale, dtype) * n
 
 
 def _one_or_more(number: Any) -> Any:
@@ -281,14 +294,14 @@ def axis_weights(plan: Resizing, axis: int) -> Array | None:
 
 def _rounded(at: Any, how: str, xp: Any) -> Any:
     ways: dict[str, Callable[[Any], Any]] = {
-        "round_prefer_floor": lambda x: xp.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: xp.floor(x + 0.5),
+        "round_prefer_floor": lambda x: xp.ceil(x - 0.5 - TIE),
+        "round_prefer_ceil": lambda x: xp.floor(x + 0.5 + TIE),
         "floor": xp.floor,
         "ceil": xp.ceil,
     }
     if how not in ways:
         raise FileError(f"its nearest_mode {how!r:.40} is none that is known")
-    return ways[how](at)
+    return ways[how](at.astype("float64"))
 
 
 def _kernel(plan: Resizing, xp: Any) -> tuple[Callable[[Any], Any], int]:

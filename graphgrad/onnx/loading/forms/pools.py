@@ -70,10 +70,11 @@ def _terms(x: Tensor, w: Windows, with_borders: bool) -> Tensor:
     lengths = told_spatial(x)
     few(*[n for n in lengths if isinstance(n, int)])
     inside = ones((1, 1, *lengths), x.dtype)
-    if with_borders:
+    if with_borders:  # but not what is behind them, where the last window may end
         w = w.spelled(lengths)
         inside = pad(inside, [(0, 0), (0, 0), *w.pads], constant_values=1)
-        w = w._replace(pads=tuple((0, 0) for _ in w.kernel))
+        pairs = zip(w.to_the_end(lengths).pads, w.pads, strict=True)
+        w = w._replace(pads=tuple((0, end - after) for (_, end), (_, after) in pairs), ceil=False)
     return window_sums(inside, w)
 
 
