@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ExportError, GradientError, did_you_mean
+from ..base.errors import ExportError, GradientError, ShapeError, did_you_mean
 from ..base.flags import truth
 from ..compiled import compile
 from ..ir.graph import restored
@@ -216,7 +216,9 @@ def _version(opset: Any, weights: str) -> int:
 
 def _forward(source: SourceModel, asked: Any) -> dict[str, Tensor]:
     """The tensors of the model that are outputs, by name."""
-    if isinstance(asked, str) or not isinstance(asked, Iterable):
+    if isinstance(asked, str):
+        raise GradientError(f"forward is True, False, or a list of names, got {asked!r}")
+    if not isinstance(asked, Iterable):
         return dict(source.model.outputs) if truth("forward", asked) else {}
     return {name: named(source, name, "forward") for name in asked}
 
@@ -232,7 +234,11 @@ def _cotangent(given: Any, y: Tensor) -> Any:
     """A word as it is, an array in the shape of y."""
     if isinstance(given, str):
         return given
-    return broadcast_to(constant(np.asarray(given, y.dtype)), y.shape)
+    array = constant(np.asarray(given, y.dtype))
+    try:
+        return broadcast_to(array, y.shape)
+    except ShapeError as error:
+        raise ShapeError(f"cotangent: of {y.type!r}, {error}") from None
 
 
 def _rules_of(overrides: Any) -> Any:
@@ -261,7 +267,10 @@ def _free(name: str, source: SourceModel) -> str:
 def _check_shared(source: SourceModel, path: Any) -> None:
     """GradientError unless a new file can name that of the model."""
     if source.path is None or path is None:
-        raise GradientError('weights="share" is of a file and for a path: both are given')
+        raise GradientError(
+            'weights="share" is for a model given by the name of its file, and for a path: '
+            f"{'path is None' if path is None else 'this one is loaded, or bytes'}"
+        )
     old, new = source.path.resolve(), Path(path).resolve()
     if old.parent != new.parent or old == new:
         raise GradientError(f'weights="share": {str(path)!r} is to be beside {str(source.path)!r}')

@@ -250,9 +250,9 @@ REFUSED = [
     ({"per_example": 1}, TypeError, "per_example is True or False"),
     ({"cotangent": "one"}, gg.GradientError, "Did you mean 'ones'"),
     ({"cotangent": "input", "kind": "jvp"}, gg.GradientError, "not of a jvp"),
-    ({"cotangent": np.ones(3)}, gg.ShapeError, "3"),
+    ({"cotangent": np.ones(3)}, gg.ShapeError, r"cotangent: of float32\[batch, 2\]"),
     ({"forward": ["Y"]}, gg.GraphError, "forward: the model has no tensor 'Y'. Did you mean 'y'"),
-    ({"forward": "y"}, TypeError, "forward is True or False"),
+    ({"forward": "y"}, gg.GradientError, "forward is True, False, or a list"),
     ({"opset": 16}, gg.GradientError, "opset is 17 to 21"),
     ({"opset": 20, "weights": "external"}, gg.GradientError, 'with weights="copy"'),
     ({"weights": "none"}, gg.GradientError, "weights is one of"),
@@ -354,12 +354,12 @@ def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
         with pytest.raises(gg.FileError, match=rf"shares weights with lies in '{name}', which is"):
             gg.onnx.load(reader)
     onnx.save(proto, tmp_path / "m.onnx")
-    for source, path in (
-        (proto, "s.onnx"),
-        (tmp_path / "m.onnx", None),
-        (tmp_path / "m.onnx", "n/s"),
+    for source, path, why in (
+        (proto, "s.onnx", "this one is loaded, or bytes"),
+        (tmp_path / "m.onnx", None, "path is None"),
+        (tmp_path / "m.onnx", "n/s", "is to be beside"),
     ):
-        with pytest.raises(gg.GradientError, match='weights="share"'):
+        with pytest.raises(gg.GradientError, match=f'weights="share".*{why}'):
             gg.onnx.differentiate(source, path=path and tmp_path / path, weights="share")
 
 
