@@ -223,12 +223,40 @@ def test_embeddings(kinds, places, mask):
         ("MultiHeadAttention", [Q, K, V, *[None] * 5, ints(1)], {}, "past_sequence_length"),
         ("MatMulNBits", [X, ROW], {}, "differentiate the model before it is optimised"),
         ("FusedGemm", [X[0], MATRIX], {"activation": "Cos"}, "activation 'Cos' is none"),
+        (
+            "FusedConv",
+            [IMAGE, FILTERS],
+            {"activation": "LeakyRelu", "activation_params": [0.1, 2.0]},
+            r"activation LeakyRelu has 2 numbers",
+        ),
     ],
 )
 def test_what_is_not_covered_is_refused_by_name(operator, inputs, attributes, said):
     heads = HEADS if "Attention" in operator else {}
     with pytest.raises(FileError, match=said):
         gg.onnx.load(fused(operator, inputs, **heads, **attributes)[0])
+
+
+@pytest.mark.parametrize("outputs", [("y", "mean"), ("y", "", "deviation")])
+def test_statistics_of_training_are_refused(outputs):
+    model = fused("SkipLayerNormalization", [X, X, ROW, ROW], outputs)[0]
+    with pytest.raises(FileError, match="mean and deviation, which are of training"):
+        gg.onnx.load(model)
+
+
+def simplified(outputs, scale, **attributes):
+    """A model of SimplifiedLayerNormalization, which onnxruntime has in ONNX's own domain."""
+    model, given = fused("SimplifiedLayerNormalization", [X, scale], outputs, **attributes)
+    model.graph.node[0].domain = ""
+    return model, given
+
+
+def test_several_axes_are_normalised_together():
+    model, given = simplified(["y"], X[0], axis=1, epsilon=1e-3)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), QUIET)
+    near(gg.onnx.load(model)(*given.values()), session.run(None, given)[0])
+    with pytest.raises(FileError, match="the deviation, which is of training"):
+        gg.onnx.load(simplified(["y", "deviation"], ROW)[0])
 
 
 def optimised(path, level="ORT_ENABLE_EXTENDED"):
