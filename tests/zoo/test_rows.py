@@ -415,6 +415,24 @@ def test_what_is_wrong_is_named():
         gg.gradients(gg.exp(x), x, overrides={"Exp": gg.rules.attn_add()})
 
 
+def test_a_length_neither_overflows_nor_is_lost():
+    x, y = gg.constant([3e200, 3e-200, np.inf]), gg.constant([4e200, 4e-200, 1.0])
+    made = gg.rules.hypot(x, y)
+    found = gg.evaluate([made, gg.gradients(made, x)])
+    np.testing.assert_allclose(found[0], [5e200, 5e-200, np.inf])
+    np.testing.assert_allclose(found[1][:2], [0.6, 0.6])
+
+
+def test_axes_and_levels_that_do_not_fit_are_refused():
+    x = gg.constant([[0.3, -2.0, 1.0]])
+    with gg.override_gradient(gg.rules.centralise(axis=7)):
+        y = gg.identity(x)
+    with pytest.raises(gg.ShapeError, match="axis 7 does not fit 2 axes"):
+        gg.gradients(y, x)
+    with pytest.raises(gg.ShapeError, match="levels are of 3 features, got 2"):
+        gg.rules.latent_quantise(x, (3, 3))
+
+
 def test_one_tensor_given_twice_counts_twice():
     """S42."""
     x = gg.constant([0.3, -2.0])

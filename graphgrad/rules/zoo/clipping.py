@@ -74,8 +74,10 @@ def clip_block_rms(d: Tensor, limit: Positive = 1.0) -> Tensor:
 @gate("Yong et al. 2020, Gradient centralization: a new optimization technique")
 def centralise(d: Tensor, axis: Axis = 0) -> Tensor:
     """Less its mean over all axes but that of the outputs; a vector stays."""
-    axes = tuple(i for i in range(d.ndim) if i != axis % d.ndim)
-    return d - m.mean(d, axes, keepdims=True) if d.ndim > 1 else d
+    if d.ndim < 2:
+        return d
+    kept = m.normal_axis(axis, d.ndim)
+    return d - m.mean(d, tuple(i for i in range(d.ndim) if i != kept), keepdims=True)
 
 
 @gate("optax, DeepMind 2020")

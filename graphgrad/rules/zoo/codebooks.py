@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from ...base.domains import Domain
+from ...base.errors import ShapeError
 from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
@@ -233,6 +234,8 @@ def fsq(
 
 def _latent(x: Tensor, levels: Sequence[int], axis: int) -> Tensor:
     x, ys = m.moveaxis(x, axis, -1), []
+    if m.length(x) != len(levels):
+        raise ShapeError(f"levels are of {m.length(x)} features, got {len(levels)}")
     for i, n in enumerate(levels):
         values = [k / n - 0.5 for k in range(n)] if n % 2 == 0 else _even(n)
         ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))

@@ -120,15 +120,22 @@ def xlog1py(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     return m.where(there, dy * m.log1p(low), 0.0), m.where(there, dy * x / (1.0 + low), 0.0)
 
 
+def _hypot(x: Tensor, y: Tensor) -> Tensor:
+    """No square overflows, or is lost: both are over the larger."""
+    most = m.maximum(m.abs(x), m.abs(y))
+    most = m.where(m.logical_and(most > 0, m.isfinite(most)), most, 1.0)
+    return most * m.sqrt(m.square(x / most) + m.square(y / most))
+
+
 @pulled(
     f"{WHERE}; torch, Paszke et al. 2019",
-    lambda x, y: m.sqrt(m.square(x) + m.square(y)),
+    _hypot,
     contract="exact",
     traps="NaN at the origin in torch (undefined)",
 )
 def hypot(dy: Tensor, x: Tensor, y: Tensor, undefined: Undefined = 0.0) -> tuple[Tensor, ...]:
     """sqrt(x**2 + y**2), with a subgradient at the origin."""
-    length = m.sqrt(m.square(x) + m.square(y))
+    length = _hypot(x, y)
     there = length > 0
     d = dy / _safe(length, there)
     return m.where(there, d * x, undefined), m.where(there, d * y, undefined)
