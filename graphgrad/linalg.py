@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 from .base.first_tries import unknown_names
+from .differentiate import matrix_functions as _of_matrices
+from .differentiate.matrix_functions import *  # noqa: F403
 from .ops import linalg as _functions
 from .ops.linalg import *  # noqa: F403
 
-__all__ = _functions.__all__
+__all__ = sorted([*_functions.__all__, *_of_matrices.__all__])
 
 
 def __dir__() -> list[str]:

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "functions": {"ir", "ops", "regions", "compiled"},
     "nn": {"ir", "ops"},
     "fft": {"ops"},
-    "linalg": {"ops"},
+    "linalg": {"ops", "differentiate"},
     "special": {"ops"},
     "random": {"ir", "ops"},
     "vocabulary": {"ops", "differentiate", "lower"},

@@ -98,7 +98,7 @@ class Eigh(Op):
         beside the diagonal, twice that in the triangle that is read and 0 in the other. Of complex
         vectors it is right for what does not depend on their phases. NaN if a vector is read whose
         eigenvalue equals another one, or nearly so: these vectors are no function of x. That of the
-        eigenvalues alone is right.
+        eigenvalues alone is right, and matrix_function has that of v @ diag(f(w)) @ v.H.
     """
 
     stacks = True
