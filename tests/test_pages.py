@@ -13,7 +13,7 @@ import graphgrad as gg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PYTHON, SHELL = ("python", "pycon"), ("bash", "console")
+PYTHON, SHELL, SHOWN = ("python", "pycon"), ("bash", "console"), ("cpp", "html")
 
 NEEDS = {"bfloat16.md": ["ml_dtypes"], "jax.md": ["jax", "flatbuffers"], "scale.md": ["jax"]}
 NEEDS |= {"torch.md": ["torch"], "onnx.md": ["onnx", "onnxruntime"], "howto/open.md": ["jax"]}
@@ -84,7 +84,7 @@ def run(page, names):
 def test_what_is_said_of_pages_holds():
     """Blocks are of languages that we know, exceptions of pages, and no program lacks a fence."""
     said = {(page, *language.split()[:1]) for page in pages() for language, *_ in fences(page)}
-    known = {*PYTHON, *SHELL, "text", "{toctree}", "{image}"}
+    known = {*PYTHON, *SHELL, *SHOWN, "text", "{toctree}", "{image}"}
     assert [s for s in said if not known.issuperset(s[1:])] == []
     assert {*NEEDS, *ELSEWHERE, *NOT_ALONE, *GIVEN} <= set(pages())
     for page, start in NOT_ALONE.items():

@@ -347,6 +347,14 @@ def x_over_sinh(x: Tensor) -> Tensor:
     return near_zero(x, 1.0, lambda x: 1.0 / sinhc(x), lambda x: x * csch(x))
 
 
+def log_ratio(gap: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """log(a / b) by the difference gap = a - b where the ratio is near 1, else as it is."""
+    part = gap / b
+    near = absolute(part) < 0.5
+    by_gap = log1p(where(near, part, zeros_like(part)))
+    return where(near, by_gap, log(where(near, like(1.0, part), a / b)))
+
+
 def log1p_square(x: Tensor) -> Tensor:
     """log(1 + x**2) without an overflow."""
     small = absolute(x) < 1.0

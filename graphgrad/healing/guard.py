@@ -28,7 +28,7 @@ FAR = 24
 def singular(node: Node) -> tuple[int, float] | None:
     """The place of the argument at which an op may have no derivative, and a harmless one."""
     op = node.op
-    if not op.elementwise or node.region is not None or node.stamp is not None:
+    if not op.elementwise:
         return None
     if type(op) in SAFE:
         return 0, SAFE[type(op)]
@@ -39,12 +39,16 @@ def singular(node: Node) -> tuple[int, float] | None:
 
 
 def branch(t: Tensor) -> list[Node]:
-    """The nodes behind a branch that work element by element, the last ones first."""
+    """The nodes behind a branch that work element by element, the last ones first.
+
+    A node with a rule of its own, and what stands behind it, is left as it is.
+    """
     found: dict[Node, None] = {}
     stack = [t.node]
     while stack and len(found) < FAR:
         node = stack.pop()
-        if node in found or not node.op.elementwise or not node.inputs:
+        own = node.region is not None or node.stamp is not None
+        if own or node in found or not node.op.elementwise or not node.inputs:
             continue
         found[node] = None
         inputs = node.inputs[1:] if node.op is WHERE else node.inputs

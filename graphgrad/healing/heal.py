@@ -16,7 +16,7 @@ from ..ir.node import Graph, Node, Region, Tensor, enclosing
 from ..ops.base import apply, constant
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE
-from ..ops.shape.reshaping import BroadcastTo, Reshape
+from ..ops.shape.reshaping import BroadcastTo, Reshape, broadcast_to, expand_dims, squeeze
 from .forms import StableForm
 from .guard import guarded, needs_guard
 from .identity import RealIdentity, Rewriter
@@ -448,12 +448,15 @@ class HealedBuild(Transplant):
 
 def _reshaped(x: Tensor, shape: Any) -> Tensor:
     """x with other axes of length 1, or broadcast."""
-    static = x.type.static and all(isinstance(d, int) for d in shape)
-    if static and _size(x.shape) == _size(shape):
-        return apply(Reshape(tuple(shape)), x)
-    if static:
+    if all(isinstance(d, int) for d in (*x.shape, *shape)):
+        if _size(x.shape) == _size(shape):
+            return apply(Reshape(tuple(shape)), x)
         return apply(BroadcastTo(tuple(shape)), x)
-    raise GraphError(f"{x.name} of {x.type!r} cannot stand for a tensor of lengths {shape}")
+    ones = tuple([i for i, d in enumerate(x.shape) if d == 1])
+    longer = [d for i, d in enumerate(x.shape) if i not in ones]
+    if longer == [d for d in shape if d != 1]:
+        return expand_dims(squeeze(x, ones), tuple([i for i, d in enumerate(shape) if d == 1]))
+    return broadcast_to(x, shape)
 
 
 def _size(shape: Any) -> int:

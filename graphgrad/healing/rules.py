@@ -233,14 +233,14 @@ def log_of_power(rw: Rewriter, term: Term) -> Term | None:
 
 
 def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:
-    """log(a / b) -> log1p((a - b) / b), where a - b is shorter"""
+    """log(a / b) -> log1p((a - b) / b) near a = b, where a - b is shorter"""
     terms = rw.terms
     if term.parts[0].kind != PRODUCT or len(term.parts[0].parts) != 2:
         return None
     for (a, p), (b, q) in (term.parts[0].parts, term.parts[0].parts[::-1]):
         gap = simpler(terms, a, b) if (p, q) == (1, -1) else None
         if gap is not None:
-            return terms.call(StableForm.of(log1p), terms.multiply([(gap, 1), (b, -1)], loose=True))
+            return terms.call(StableForm.of(forms.log_ratio), gap, a, b)
     return None
 
 

@@ -686,7 +686,7 @@ IDENTITIES: tuple[RealIdentity, ...] = (
     RealIdentity(
         "log_of_ratio",
         PEEPHOLE,
-        "log(a / b) -> log1p((a - b) / b), where a - b is shorter",
+        "log(a / b) -> log1p((a - b) / b) near a = b, where a - b is shorter",
         lambda x: log((x + 2.0) / (x + 1.0)),
         lambda x: log1p(1.0 / (x + 1.0)),
         "a / b rounds near 1",

@@ -216,3 +216,51 @@ def test_an_identity_of_the_user_is_shown_before_it_is_taken():
         gg.extend.identity("four", lambda x: gg.exp(4.0 * gg.log(x)), lambda x: x**3, **words)
     with pytest.raises(ValueError, match="already"):
         gg.extend.identity("tanh", gg.exp, gg.exp, **words)
+
+
+def by_map(x):
+    with gg.gradient_override_map({"Add": lambda site, dy: (7.0 * dy, None)}):
+        return gg.where(x > 0, gg.log(x) + 1.0, x)
+
+
+def by_region(x):
+    with gg.override_gradient(lambda site, dy: 7.0 * dy):
+        inner = gg.sin(x) + 2.0
+    return gg.where(x > 0, gg.sqrt(inner), x)
+
+
+def by_choice(x):
+    with gg.override_gradient(lambda site, dy: 7.0 * dy):
+        inner = gg.where(x > 0, 1.0 / x, x)
+    return gg.where(x > 0, gg.log(inner), x)
+
+
+@pytest.mark.parametrize("f", [by_map, by_region, by_choice])
+def test_S27_a_rule_in_a_branch_of_a_choice_is_applied_in_the_healed_one(f):
+    x = gg.placeholder((2,))
+    y = f(x)
+    made = gg.heal(y).ys
+    slopes = [gg.gradients(gg.sum(t), x) for t in (y, made)]
+    written, healed = gg.evaluate(slopes, {x: np.array([2.0, 0.7])})
+    np.testing.assert_allclose(healed, written, rtol=1e-12)
+    plain = gg.evaluate(gg.gradients(gg.sum(y), x, overrides="none"), {x: np.array([2.0, 0.7])})
+    assert not np.allclose(plain, written)
+
+
+def test_the_logarithm_of_a_ratio_is_taken_by_the_difference_near_1_alone():
+    x = gg.placeholder((4,))
+    made = gg.heal(gg.log(x / (x + 3.0))).ys
+    at = {x: np.array([1e-20, 1e-270, 1e17, -5.0])}
+    found, slopes = gg.evaluate([made, gg.gradients(gg.sum(made), x)], at)
+    np.testing.assert_allclose(found, [np.log(1e-20 / 3), np.log(1e-270 / 3), -3e-17, np.log(2.5)])
+    np.testing.assert_allclose(slopes, [1e20, 1e270, 3e-34, 0.3])
+
+
+def test_sums_along_axes_of_open_lengths():
+    x = gg.placeholder(("b", None))
+    y = gg.log(gg.sum(gg.exp(x), axis=0))
+    made = gg.heal(y)
+    at = np.array([[800.0, 0.0], [800.0, 1.0]])
+    np.testing.assert_allclose(
+        gg.evaluate(made.ys, {x: at}), np.logaddexp.reduce(at, axis=0), rtol=1e-15
+    )
