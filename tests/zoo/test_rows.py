@@ -457,3 +457,15 @@ def test_a_signature_and_a_formula_come_from_the_row():
         "dx = dy * slope, slope = alpha / 2 / (1.0 + square(pi * alpha / 2 * x))"
     )
     assert "0 at the origin in torch" in gg.rules.library()["arctan2"].traps
+
+
+@pytest.mark.parametrize("name", ["clip_range", "clamp_inward"])
+def test_bounds_that_are_not_in_order_are_refused(name):
+    with pytest.raises(ValueError, match="low < high"):
+        getattr(gg.rules, name)(low=1.0, high=-1.0)
+
+
+@pytest.mark.parametrize("name", ["power_of_two", "fake_quantise_tokens"])
+def test_so_they_are_where_a_row_builds(name):
+    with pytest.raises(ValueError, match="low < high"):
+        getattr(gg.rules, name)(gg.constant([0.3, 2.0]), low=5, high=-5)

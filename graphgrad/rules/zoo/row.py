@@ -37,7 +37,7 @@ from ...base.domains import (
 from ...base.flags import function, truth
 from ...ir.node import Tensor
 from ...ops.base import TensorLike, as_tensor, like
-from ...ops.demands import within
+from ...ops.demands import in_order, within
 from ...ops.sources import identity
 from ...regions.contracts import Contract
 from ...regions.rules import Rule
@@ -121,6 +121,7 @@ class ZooRow:
                 domain = _domain(self.hints[name])
                 made = made if domain is None else within(domain, name, made)
                 tensors.append(identity(made) if any(made is t for t in tensors) else made)
+        _check_bounds(parameters)
         return tensors, parameters
 
     def rule(self, fn: Fn, parameters: dict[str, Any], contract: Contract | None = None) -> Rule:
@@ -280,3 +281,11 @@ def _in_words(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return f", one of {', '.join(map(repr, get_args(hint)))}{none}"
     return none
+
+
+def _check_bounds(parameters: dict[str, Any]) -> None:
+    """low < high, where a row has both; of tensors that is asked when they are run."""
+    low, high = parameters.get("low"), parameters.get("high")
+    if low is not None and high is not None:
+        checked = zip(("low", "high"), in_order("low", low, "high", high, strict=True))
+        parameters.update({name: t for name, t in checked if isinstance(t, Tensor)})
