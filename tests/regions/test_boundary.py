@@ -942,3 +942,16 @@ def test_S09_a_function_of_arrays_builds_nothing_that_is_not_read(name):
         y = OF_ARRAYS[name](x)
     gg.gradients(reduce_sum(y), x)
     assert outputs == [y]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_S09_what_declared_outputs_hide_is_no_output_of_a_region_around(declared):
+    x, spy = placeholder(()), Spy(scaled(3.0))
+    with gg.override_gradient(spy):
+        with gg.override_gradient(scaled(5.0)) as inner:
+            y, unread = exp(x), tanh(x)
+            if declared:
+                inner.declare(outputs=[y])
+        z = y * 1.0
+    gg.gradients(z, x)
+    assert spy.sites[0].outputs == ((z,) if declared else (unread, z))
