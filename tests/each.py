@@ -37,12 +37,19 @@ def by_law(laws, cases):
     ]
 
 
-def each(cases, group=type_of):
+def every(n, values):
+    """Parameters of a test of which each n-th is tried by default, the others by .ci/run."""
+    return [
+        v if i % n == 0 else pytest.param(v, marks=pytest.mark.ci) for i, v in enumerate(values)
+    ]
+
+
+def each(cases, group=type_of, sample=1):
     """Have a test called for each (name, *arguments), in one run of it for each group of names.
 
     The arguments are its first parameters. What fails is raised after the last case of the group,
     with a note that names the case; several failures as an ExceptionGroup. A run is skipped
-    where every case is, and a test that has no case.
+    where every case is, and a test that has no case. By default each `sample`-th group is tried.
     """
     groups = grouped(cases, group)
     if not groups:
@@ -57,7 +64,7 @@ def each(cases, group=type_of):
         fixtures = list(signature(test).parameters.values())[len(arguments) :]
         of_group = Parameter("cases", Parameter.POSITIONAL_OR_KEYWORD)
         run.__signature__ = Signature([of_group, *fixtures])
-        return pytest.mark.parametrize("cases", groups.values(), ids=groups)(run)
+        return pytest.mark.parametrize("cases", every(sample, groups.values()), ids=groups)(run)
 
     return decorate
 

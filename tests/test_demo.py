@@ -81,6 +81,7 @@ def test_both_runs_start_from_the_same_values(quick):
     assert curves[0]["loss"][-1] > curves[1]["loss"][-1]
 
 
+@pytest.mark.ci
 def test_the_true_gradient_stops_at_sign_and_agrees_above_it(quick):
     norms = json.loads((quick.folder / "metrics.json").read_text())["gradient_norms"]
     for name in ("W1", "b1", "W2", "b2"):
@@ -89,6 +90,7 @@ def test_the_true_gradient_stops_at_sign_and_agrees_above_it(quick):
         assert norms[name]["true"] == norms[name]["override"] > 0
 
 
+@pytest.mark.ci
 def test_slopes_equal_central_differences_where_nothing_is_overridden(quick):
     slopes = json.loads((quick.folder / "metrics.json").read_text())["slopes"]
     *free, below = slopes
@@ -98,6 +100,7 @@ def test_slopes_equal_central_differences_where_nothing_is_overridden(quick):
     assert below["difference"] == below["own"] == 0 != below["override"]
 
 
+@pytest.mark.ci
 def test_what_is_printed_shows_the_region_the_splice_and_the_checks(quick):
     assert 'override "ste" #3 (model.py:' in quick.printed
     assert 'spliced "ste" for #3 (model.py:' in quick.printed
@@ -105,6 +108,7 @@ def test_what_is_printed_shows_the_region_the_splice_and_the_checks(quick):
     assert 'override "ste"     100%  test accuracy' in quick.printed
 
 
+@pytest.mark.ci
 def test_the_page_loads_nothing_from_elsewhere(quick):
     page = (quick.folder / "index.html").read_text()
     links = Links(page)
@@ -114,6 +118,7 @@ def test_the_page_loads_nothing_from_elsewhere(quick):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.ci
 def test_the_graph_is_compared_with_and_without_the_override(quick):
     model = model_in((quick.folder / "graph.html").read_text())
     assert model["compare"]
@@ -126,6 +131,7 @@ def test_the_graph_is_compared_with_and_without_the_override(quick):
     assert "22 nodes come in, 4 go, 36 stay" in " ".join(page.split())
 
 
+@pytest.mark.ci
 def test_the_step_is_shown_pass_by_pass_with_its_times(quick):
     model = model_in((quick.folder / "step.html").read_text())
     titles = [frame["title"] for frame in model["frames"]]
@@ -138,12 +144,14 @@ def test_the_step_is_shown_pass_by_pass_with_its_times(quick):
     assert len(overlay["rows"][0]) > metrics["nodes"]
 
 
+@pytest.mark.ci
 def test_the_page_says_where_the_true_gradient_ends(quick):
     page = html.unescape((quick.folder / "index.html").read_text())
     assert "gg.debug.blame(gradients, feeds)" in page
     assert "killed" in page
 
 
+@pytest.mark.ci
 def test_the_page_follows_the_scheme_of_the_reader(quick):
     page = (quick.folder / "index.html").read_text()
     assert "color-scheme: light dark" in page
@@ -153,6 +161,7 @@ def test_the_page_follows_the_scheme_of_the_reader(quick):
     assert page.count("data:image/") == 8
 
 
+@pytest.mark.ci
 def test_the_page_says_which_rules_answer_and_what_they_cost(quick):
     page = html.unescape((quick.folder / "index.html").read_text())
     assert page.count("through region 'ste' #") == 3

@@ -35,6 +35,7 @@ from graphgrad.regions import boundary, rules
 from graphgrad.regions.index import bodies_of
 
 from .differentiate.helpers import default, scaled
+from .each import every
 from .interrupting import Line, Place, interrupted, lines, places, signalled
 
 POINT = np.array([0.3, 0.5])
@@ -622,7 +623,7 @@ def those_between(found: list[Any]) -> list[Any]:
     return found[step // 2 :: step]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(3, CASES))
 def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, in_the_middle)
 

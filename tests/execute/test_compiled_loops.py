@@ -8,6 +8,8 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import every
+
 pytest.importorskip("llvmlite")
 from graphgrad.execute.llvm import backend as llvm_backend
 from graphgrad.execute.llvm.machine import driven, records
@@ -288,7 +290,7 @@ def calls(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("block", [1, 3, 256])
+@pytest.mark.parametrize("block", every(2, [3, 1, 256]))
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
 def test_a_compiled_loop_has_the_bits_of_one_that_is_driven(
     loop, block, by_runs, calls, monkeypatch

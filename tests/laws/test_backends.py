@@ -19,6 +19,7 @@ HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
 ULPS = 4  # in the last place, by which compiled functions may be off
 SUMS = ("ReduceSum", "ReduceMean", "SumToShape", "SumTo", "AddN")
 FIRST, MORE = first_and_more(CASES)
+FIRST_ON_JAX, MORE_ON_JAX = first_and_more(CASES, few=1)  # XLA takes its time to compile each
 PRODUCTS = ("MatMul", "Einsum", "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 
 
@@ -75,7 +76,7 @@ def on_jax(cases):
 
 @pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
-@on_jax(FIRST)
+@on_jax(FIRST_ON_JAX)
 def test_jax_agrees_with_numpy(cases):
     same_on_jax(cases)
 
@@ -83,7 +84,7 @@ def test_jax_agrees_with_numpy(cases):
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:jax")
-@on_jax(MORE)
+@on_jax(MORE_ON_JAX)
 def test_jax_agrees_with_numpy_on_more_samples(cases):
     same_on_jax(cases)
 

@@ -5,6 +5,7 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import every
 from .against_numpy import difference, gradient, same
 
 X = np.random.default_rng(0).normal(size=(3, 4))
@@ -60,10 +61,23 @@ def test_is_what_numpy_does_in_place(name, key):
     "key", ["slice", "arrays", "apart", "kept apart by nothing", "no axis", "mask", "nothing"]
 )
 @pytest.mark.parametrize(
-    ("name", "order"),
-    [("set", 1), ("add", 1), ("multiply", 2), ("min", 1), ("max", 1), ("divide", 1), ("power", 1)],
+    "change",
+    every(
+        3,
+        [
+            ("set", 1),
+            ("add", 1),
+            ("min", 1),
+            ("multiply", 2),
+            ("max", 1),
+            ("divide", 1),
+            ("power", 1),
+        ],
+    ),
+    ids=str,
 )
-def test_gradients_of_both(name, key, order):
+def test_gradients_of_both(change, key):
+    name, order = change
     key = KEYS[key]
     shape, v = X.shape, values_for(key)
     v = np.abs(v) + 0.5 if name == "divide" else v

@@ -8,6 +8,8 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import every
+
 N, B = gg.Length("N"), gg.Length("B")
 nn, random = gg.nn, gg.random
 V, M, IMAGE, LINE = ((N,),), ((N, 3),), ((1, N + 3, 4, 2),), ((2, N + 3, 2),)
@@ -318,7 +320,7 @@ def check(row, backend, sizes, batch=False):
             assert a.shape == tuple([lengths_at(d, {"N": n, "B": 3}) for d in shape])
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", every(2, ROWS))
 def test_a_length_is_what_the_int_is(name):
     check(ROWS[name], "numpy", ROWS[name].sizes[::3])
 
@@ -332,19 +334,12 @@ def test_so_it_is_of_other_sizes(name):
 BATCHED = [name for name, row in ROWS.items() if row.batched]
 
 
-def sampled(names, n):
-    """Every n-th by default, the others by .ci/run."""
-    first = names[::n]
-    more = [pytest.param(name, marks=pytest.mark.ci) for name in names if name not in first]
-    return pytest.mark.parametrize("name", [*first, *more])
-
-
-@sampled(BATCHED, 3)
+@pytest.mark.parametrize("name", every(6, BATCHED))
 def test_in_a_batch(name):
     check(ROWS[name], "numpy", ROWS[name].sizes[1:3], batch=True)
 
 
-@sampled([*ROWS], 4)
+@pytest.mark.parametrize("name", every(8, ROWS))
 def test_on_llvm(name):
     check(ROWS[name], "llvm", ROWS[name].sizes[1:3])
 

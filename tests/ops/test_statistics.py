@@ -6,6 +6,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ops.arrays.statistics import METHODS
 
+from ..each import every
 from .numpys import agrees, backends_agree, gradient_holds
 
 RNG = np.random.default_rng(0)
@@ -147,7 +148,7 @@ def test_values_are_numpys(name):
     agrees(*TABLE[name])
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", every(2, DIFFERENTIABLE))
 def test_gradients_are_those_of_differences(name):
     fn, *arrays = TABLE[name]
     arrays = [np.where(np.isnan(a), 0.123, a) for a in arrays]

@@ -143,9 +143,9 @@ def first_word(name):
 
 
 def for_each_function(*others):
-    """All of them with each of these arguments, in one test a function."""
+    """All of them with each of these arguments, in one test a function; by default a third."""
     named = [(f"{k}, {given}", f, *given) for k, f in FUNCTIONS.items() for given in others]
-    return each(named, first_word)
+    return each(named, first_word, sample=3)
 
 
 def moved(graph, journey):
@@ -328,7 +328,7 @@ def for_each_edit(*others):
         for name, f in MARKED.items()
         for given in others
     ]
-    return each(named, first_word)
+    return each(named, first_word, sample=3)
 
 
 @for_each_edit((1, "home"))
