@@ -1169,6 +1169,27 @@ CASES = {
             [(lambda x, y: node(Einsum("a,a->a"), x, y), F)],
         )
     ],
+    "einsum_of_many": [
+        Case(
+            lambda x, y, z: node(Einsum("ab,bc,cd->ad"), x, y, z),
+            lambda x, y, z: node(Einsum("ab,bc->ac"), node(Einsum("ab,bc->ac"), x, y), z),
+            {"x": (2, 3), "y": (3, 4), "z": (4, 5)},
+            [
+                (lambda x, y: node(Einsum("ab,bc->ac"), x, y), {"x": (2, 3), "y": (3, 4)}),
+                (lambda x, y: node(Einsum("a,a,a->a"), x, x, y), F),
+                (
+                    lambda x, y, z: node(Einsum("ab,bc,cd->ad"), x, y, z),
+                    {"x": ((None, 3), "float64"), "y": (3, 4), "z": (4, 5)},
+                ),
+            ],
+        ),
+        Case(
+            lambda x, y, z: node(Einsum("ab,bc,dac->d"), x, y, z),
+            lambda x, y, z: node(Einsum("ab,cab->c"), node(Einsum("ab,bc->ac"), x, y), z),
+            {"x": (20, 30), "y": (30, 40), "z": (5, 20, 40)},
+            [(lambda x, y: node(Einsum("a,a,->a"), x, x, y), {"x": (3,), "y": ()})],
+        ),
+    ],
     "einsum_of_two": [
         Case(
             lambda x, y: node(Einsum("ab,bc->ac"), x, y),

@@ -167,13 +167,18 @@ def contraction(x: str, y: str, z: str) -> Contraction:
     return Contraction(stack, rows, columns, inner, alone)
 
 
-def contract(equation: str, *xs: Tensor) -> Tensor:
-    """Einsum with its letters renamed in order of first use; x itself where nothing is to do."""
+def renamed(equation: str) -> str:
+    """An equation with its letters renamed in order of first use."""
     names: dict[str, str] = {}
     for letter in equation:
         if letter.isalpha():
             names.setdefault(letter, string.ascii_letters[len(names)])
-    equation = "".join([names.get(c, c) for c in equation])
+    return "".join([names.get(c, c) for c in equation])
+
+
+def contract(equation: str, *xs: Tensor) -> Tensor:
+    """Einsum with its letters renamed in order of first use; x itself where nothing is to do."""
+    equation = renamed(equation)
     if len(xs) == 1:
         term, out = equation.split("->")
         if term == out:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
-from ...ops.contract.einsum import Contraction, Einsum, contraction, einsum_terms
+from ...ops.contract.einsum import Contraction, Einsum, contraction, einsum_terms, renamed
 from ...ops.contract.products import MatMul
 from ...ops.elementwise.arithmetic import MULTIPLY
 from ...ops.reduce.reductions import ReduceSum
@@ -22,6 +24,8 @@ from ..rule import ROUNDING, NodeOf, RewriteRule, rule
 
 Operand: TypeAlias = tuple[Tensor, str]
 """A tensor, and the letters of its axes."""
+
+EXHAUSTIVE = 5  # operands; the order of more is chosen pair by pair
 
 
 @rule(Einsum, level=ROUNDING)
@@ -46,6 +50,29 @@ def einsum_of_two(node: NodeOf[Einsum]) -> Tensor | None:
     if not letters.inner:
         return instead(node, MULTIPLY, _spread(node, *x, out), _spread(node, *y, out))
     return _as_matmul(node, x, y, letters, out)
+
+
+@rule(Einsum, level=ROUNDING)
+def einsum_of_many(node: NodeOf[Einsum]) -> Tensor | None:
+    """einsum("ab,bc,cd->ad", x, y, z) -> einsum("ab,bc->ac", einsum("ab,bc->ac", x, y), z)"""
+    terms, out = einsum_terms(node.op.equation)
+    if len(terms) < 3 or not _plain(node, terms):
+        return None
+    blanks = [np.broadcast_to(np.empty(()), ints(t.shape)) for t in node.inputs]
+    how = "optimal" if len(terms) <= EXHAUSTIVE else "greedy"
+    pair, *rest = np.einsum_path(node.op.equation, *blanks, optimize=how)[0][1:]
+    if len(pair) != 2 or not rest:  # no pair is worth a result of its own
+        return None
+    left = [(x, t) for i, (x, t) in enumerate(zip(node.inputs, terms)) if i not in pair]
+    (x, a), (y, b) = [(node.inputs[i], terms[i]) for i in sorted(pair)]
+    others = out + "".join([term for _, term in left])
+    kept = "".join([c for c in dict.fromkeys(a + b) if c in others])
+    stack, rows, columns, _, _ = contraction(a, b, kept)
+    made = stack + rows + columns
+    product = beside(node, Einsum(renamed(f"{a},{b}->{made}")), x, y)
+    left.insert(min(pair), (product, made))
+    equation = ",".join([term for _, term in left]) + "->" + out
+    return instead(node, Einsum(renamed(equation)), *[x for x, _ in left])
 
 
 def _plain(node: Node, terms: Sequence[str]) -> bool:
@@ -100,4 +127,4 @@ def _as_matmul(node: Node, x: Operand, y: Operand, letters: Contraction, out: st
     return _ordered(node, made, order, out)
 
 
-CONTRACTIONS: tuple[RewriteRule, ...] = (einsum_of_one, einsum_of_two)
+CONTRACTIONS: tuple[RewriteRule, ...] = (einsum_of_one, einsum_of_many, einsum_of_two)
