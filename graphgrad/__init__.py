@@ -296,6 +296,7 @@ if _typing.TYPE_CHECKING:
     from .healing.heal import Healed, HealedSite, heal
     from .inspect.diff import Difference, graph_diff
     from .inspect.passes import PassRecord
+    from .inspect.scene.limits import Limits
     from .inspect.scene.overlay import Overlay
     from .inspect.scene.profile import LoopTime, Profile, Share
     from .inspect.summary import Summary, summary
@@ -498,9 +499,9 @@ __all__ = [  # noqa: RUF022 (by what it is for)
     # attributing
     "Attribution", "attribute",
     # looking
-    "Difference", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary", "graph_diff",
-    "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid", "to_pdf", "to_png",
-    "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
+    "Difference", "Limits", "LoopTime", "Overlay", "PassRecord", "Profile", "Share", "Summary",
+    "graph_diff", "graph_text", "print_graph", "summary", "to_dot", "to_html", "to_mermaid",
+    "to_pdf", "to_png", "to_svg", "write_dot", "write_html", "write_picture", "write_tensorboard",
     # errors
     "DTypeError", "DeviceError", "DuplicateGradientError", "ExecutionError", "ExportError",
     "FileError", "GradientError", "GraphError", "GraphFormatError", "GraphGradError",
@@ -599,6 +600,7 @@ _FIRST_USE = {
     "inspect.write.mermaid": "to_mermaid",
     "inspect.scene.overlay": "Overlay",
     "inspect.passes": "PassRecord",
+    "inspect.scene.limits": "Limits",
     "inspect.scene.profile": "LoopTime Profile Share",
     "inspect.summary": "Summary summary",
     "inspect.write.svg": "RenderError to_pdf to_png to_svg write_picture",

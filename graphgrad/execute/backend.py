@@ -96,12 +96,14 @@ class Backend:
     kernels    the kernels of its ops
     fast_math  whether the optimiser may use the algebra of real numbers
     joining    whether the optimiser may join equal work on several arrays into work on one
+    threads    on how many threads a call runs at most
     """
 
     name: str
     kernels: Kernels
     fast_math: bool = False
     joining: bool = True
+    threads: int = 1
 
     def compile(self, program: Program) -> ArrayFunction:
         """The program as a function of arrays: a `Compiled`, or a function called alike."""

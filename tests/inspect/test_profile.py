@@ -53,6 +53,42 @@ def network():
         yield [x, w], [loss, w - 0.1 * dw]
 
 
+def test_limits_say_how_fast_the_rows_could_be():
+    """The least time is that of the bytes or that of the operations, whichever is longer."""
+    x, w = gg.placeholder((10, 20)), gg.placeholder((20, 30))
+    program = Program([x, w], [gg.exp(x @ w)])
+    (made,) = by_hand(program, (2, 4)).runs
+    most = gg.Limits(16.0, {np.dtype("float64"): 3000.0}, 1)
+    product, exponential = sorted(
+        Profile([made], program, limits=most).by_op(), key=lambda share: share.seconds
+    )
+    assert (product.name, product.flops) == ("MatMul", 2 * 10 * 20 * 30)
+    assert product.least == 12_000 / 3000
+    assert exponential.flops == 300
+    assert exponential.least == 8 / 16  # the bytes of a span
+    text = repr(Profile([made], program, limits=most))
+    assert "limits of the machine: <1 thread: 0.0 GB/s; GFLOP/s: 0.0 float64>" in text
+    assert "200 %" in text
+    assert "limit" not in repr(Profile([made], program))
+
+
+def test_of_a_dtype_without_a_measured_product_bytes_count():
+    x = gg.placeholder((10, 10), "int64")
+    (node,) = Program([x], [x @ x]).nodes
+    assert gg.Limits(4.0, {np.dtype("float64"): 1.0}, 1).least([node], 8.0, 2000.0) == 2.0
+
+
+def test_limits_of_this_machine(network):
+    inputs, outputs = network
+    f = gg.compile(inputs, outputs, num_threads=1)
+    profile = f.profile(np.ones((2, 3)), np.ones((3, 3)), repeat=1, limits=True)
+    assert profile.limits.threads == 1
+    assert profile.limits.bytes > 1e8
+    assert all(rate > 1e8 for rate in profile.limits.flops.values())
+    assert sum(share.flops for share in profile.by_op()) > 2 * 2 * 3 * 3
+    assert f.profile(np.ones((2, 3)), np.ones((3, 3)), repeat=1).limits is None
+
+
 def test_steps_are_medians_over_runs():
     x = gg.placeholder(())
     profile = by_hand(Program([x], [gg.exp(gg.sin(x))]), (1, 10), (2, 30), (9, 20))
@@ -63,7 +99,7 @@ def test_steps_are_medians_over_runs():
 def test_by_op_adds_up_nodes_of_one_type_the_longest_first():
     x = gg.placeholder(())
     profile = by_hand(Program([x], [gg.sin(gg.exp(gg.sin(x)))]), (1, 10, 2))
-    assert profile.by_op() == [Share("Exp", 1, 10.0, 8.0), Share("Sin", 2, 3.0, 16.0)]
+    assert profile.by_op() == [Share("Exp", 1, 10.0, 8.0, 1.0), Share("Sin", 2, 3.0, 16.0, 2.0)]
 
 
 def test_a_group_shares_its_time_among_its_nodes_but_for_constants_and_views():
@@ -73,8 +109,8 @@ def test_a_group_shares_its_time_among_its_nodes_but_for_constants_and_views():
     assert step.type == "Fused"
     profile = Profile([Run(0, 6 * SECOND, (Span(step, 0, 6 * SECOND, 24),))], program)
     shares = {share.name: share for share in profile.by_op()}
-    assert shares == {name: Share(name, 1, 2.0, 8.0) for name in ("Sin", "Multiply", "Exp")}
-    assert profile.by_direction() == [Share("forward", 3, 6.0, 24.0)]
+    assert shares == {name: Share(name, 1, 2.0, 8.0, 4.0) for name in ("Sin", "Multiply", "Exp")}
+    assert profile.by_direction() == [Share("forward", 3, 6.0, 24.0, 12.0)]
 
 
 def test_directions(network):
@@ -146,7 +182,16 @@ def test_the_tables(network):
     text = repr(profiled(outputs, inputs, np.ones((2, 3)), np.ones((3, 3))))
     head, ops, directions, rules = text.split("\n\n")
     assert "us a call (median of 2)" in head
-    assert ops.splitlines()[0].split() == ["op", "nodes", "us", "%", "MB", "GB/s"]
+    assert ops.splitlines()[0].split() == [
+        "op",
+        "nodes",
+        "us",
+        "%",
+        "MB",
+        "GB/s",
+        "MFLOP",
+        "GFLOP/s",
+    ]
     assert [line.split()[0] for line in directions.splitlines()[:1]] == ["direction"]
     assert rules.startswith("override")
     assert 'inside "tanh_rule"' in rules
@@ -165,7 +210,7 @@ def test_no_table_of_regions_without_regions_and_few_rows():
     _, ops, _ = repr(profile).split("\n\n")
     assert "others" in ops.splitlines()[-1]
     assert len(ops.splitlines()) == 14
-    percents = [float(line.split()[-3]) for line in ops.splitlines()[1:]]
+    percents = [float(line.split()[-5]) for line in ops.splitlines()[1:]]
     assert sum(percents) == pytest.approx(100, abs=1)
 
 
@@ -173,7 +218,7 @@ def test_long_calls_are_shown_in_milliseconds():
     x = gg.placeholder(())
     text = repr(by_hand(Program([x], [gg.exp(x)]), (2,)))
     assert text.startswith("3000.0 ms a call (median of 1): 2000.0 ms in 1 steps, 1000.0 ms around")
-    row = "Exp 1 2000.00 100.0 8e-06 0.0"
+    row = "Exp 1 2000.00 100.0 8e-06 0.0 1e-06 0.0"
     assert [" ".join(line.split()) for line in text.splitlines()][3] == row
 
 
@@ -287,7 +332,7 @@ def test_a_loop_says_how_often_it_ran_and_what_one_run_takes(backend):
     assert (outer.runs, until.runs) == (6, 10)
     step = next(s for s in profile.steps if s.node is outer.node)
     assert outer.seconds == step.seconds == pytest.approx(6 * outer.per_run)
-    assert f"{outer.node.name:<44} {6:>9}" in repr(profile)
+    assert f"{outer.node.name:<34} {6:>9}" in repr(profile)
     body = outer.body(repeat=2)
     (inner,) = body.loops
     assert inner.runs == 4

@@ -10,16 +10,19 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ...execute.backend import Backend
-from ...execute.run.timed import Clock, LoopRuns, Run, timed_runs
+from ...execute.run.timed import Clock, LoopRuns, Run, Span, timed_runs
 from ...ir.node import Node, RuleCall, Tensor
 from ...ir.program import Program
+from ...ir.types import Dim
 from ...lower.loop_ir import nodes_within
+from .flops import flops_of
+from .limits import Limits
 from .wording import Lines, call_title, region_title, short_type, shortened, visible
 
 __all__ = ["LoopTime", "Profile", "Share"]
 
 _ROWS = 12
-_SHOWN = 44
+_SHOWN = 34
 
 
 class StepTime(NamedTuple):
@@ -27,16 +30,22 @@ class StepTime(NamedTuple):
 
     node   what runs: a node of the program, or a group of them as one
     nodes  the node itself, or those of the group that compute something: no constants, no views
+    flops  of each of these; 0 where an op does not say
     """
 
     node: Node
     nodes: Sequence[Node]
     seconds: float
     bytes: int
+    flops: Sequence[int]
 
 
 class Share(NamedTuple):
     """What nodes that belong together take in one call.
+
+    bytes  read and written
+    flops  floating point operations, as `gg.inspect.flops` counts them
+    least  seconds that the machine needs for them at least, if its limits were measured, else 0
 
     >>> x = gg.placeholder((2,))
     >>> (share,) = gg.compile(x, gg.exp(x)).profile(np.ones(2)).by_op()
@@ -48,6 +57,8 @@ class Share(NamedTuple):
     nodes: int
     seconds: float
     bytes: float
+    flops: float = 0.0
+    least: float = 0.0
 
 
 class LoopTime:
@@ -101,6 +112,7 @@ class Profile:
 
     seconds  of the whole call
     steps    in the order in which they ran
+    limits   of the machine, where they were asked for
     loops    those among the steps: how often they ran, and a profile of their bodies
 
     A group that runs as one loop is one step; its nodes share its time and bytes in equal parts.
@@ -119,22 +131,14 @@ class Profile:
         program: Program,
         backend: Backend | None = None,
         loops: Sequence[LoopRuns] = (),
+        limits: Limits | None = None,
     ) -> None:
         if not runs:
             raise ValueError("a profile needs at least one run")
         self.runs = tuple(runs)
+        self.limits = limits
         self.seconds = median(r.end - r.start for r in runs) / 1e9
-        self.steps = tuple(
-            [
-                StepTime(
-                    spans[0].node,
-                    _working(spans[0].node),
-                    median(s.end - s.start for s in spans) / 1e9,
-                    spans[0].bytes,
-                )
-                for spans in zip(*(r.spans for r in runs), strict=True)
-            ]
-        )
+        self.steps = tuple(map(_step, zip(*(r.spans for r in runs), strict=True)))
         self._directions = _directions(program)
         seconds = {step.node: step.seconds for step in self.steps}
         self.loops = tuple(
@@ -146,11 +150,19 @@ class Profile:
         shares: dict[str, Share] = {}
         for step in self.steps:
             parts = len(step.nodes)
-            for node in step.nodes:
-                name = key(node)
-                _, nodes, seconds, moved = shares.get(name, Share(name, 0, 0.0, 0.0))
-                seconds, moved = seconds + step.seconds / parts, moved + step.bytes / parts
-                shares[name] = Share(name, nodes + 1, seconds, moved)
+            least = 0.0
+            if self.limits is not None:
+                least = self.limits.least(step.nodes, step.bytes, sum(step.flops))
+            for node, flops in zip(step.nodes, step.flops, strict=True):
+                was = shares.get(name := key(node), Share(name, 0, 0.0, 0.0))
+                shares[name] = Share(
+                    name,
+                    was.nodes + 1,
+                    was.seconds + step.seconds / parts,
+                    was.bytes + step.bytes / parts,
+                    was.flops + flops,
+                    was.least + least / parts,
+                )
         return sorted(shares.values(), key=lambda share: -share.seconds)
 
     def by_op(self) -> list[Share]:
@@ -199,6 +211,7 @@ class Profile:
             "built": visible(lines.why(step.nodes[-1])),
             "region": region_of(step.nodes[-1]),
             "bytes": step.bytes,
+            "flops": sum(step.flops),
         }
         return shortened(", ".join(types), 80), self.direction(step.nodes[-1]), args
 
@@ -220,13 +233,30 @@ class Profile:
             regions = self.by_region()
             if len(regions) > len(rules):
                 tables.append(("region", regions))
-        shown = [_table(*table, inside, unit, factor) for table in tables]
+        if self.limits is not None:
+            head += f"\nlimits of the machine: {self.limits!r}"
+        limited = self.limits is not None
+        shown = [_table(*table, inside, unit, factor, limited) for table in tables]
         if self.loops:
             shown.append(_loop_table(self.loops, unit, factor))
         return "\n\n".join([head, *shown])
 
 
 NO_RULE = "(none)"
+
+
+def _step(spans: Sequence[Span]) -> StepTime:
+    """A step by its spans in all runs."""
+    node = spans[0].node
+    nodes = _working(node)
+    seconds = median(s.end - s.start for s in spans) / 1e9
+    flops = [flops_of(n, _known) or 0 for n in nodes]
+    return StepTime(node, nodes, seconds, spans[0].bytes, flops)
+
+
+def _known(d: Dim) -> int:
+    """A length; of one that is not known, none."""
+    return d if isinstance(d, int) else 0
 
 
 def _working(node: Node) -> Sequence[Node]:
@@ -276,21 +306,38 @@ def _order(node: Node) -> int:
     return order
 
 
-def _table(title: str, shares: Sequence[Share], whole: float, unit: str, factor: float) -> str:
+def _table(
+    title: str, shares: Sequence[Share], whole: float, unit: str, factor: float, limited: bool
+) -> str:
     """The longest ones a row each, the rest together. whole: seconds that are 100 %."""
     shown = list(shares[:_ROWS])
     if rest := shares[_ROWS:]:
-        nodes, seconds, moved = (sum(column) for column in list(zip(*rest, strict=True))[1:])
-        shown.append(Share(f"{len(rest)} others", nodes, seconds, moved))
-    rows = [f"{title:<{_SHOWN}} {'nodes':>6} {unit:>9} {'%':>5} {'MB':>9} {'GB/s':>6}"]
-    for name, nodes, seconds, moved in shown:
-        part = 100 * seconds / whole if whole else 0.0
-        rate = f"{moved / seconds / 1e9:.1f}" if seconds else "-"
+        numbers = [sum(column) for column in list(zip(*rest, strict=True))[1:]]
+        shown.append(Share(f"{len(rest)} others", *numbers))
+    limit = f" {'limit':>6}" if limited else ""
+    rows = [
+        f"{title:<{_SHOWN}} {'nodes':>6} {unit:>9} {'%':>5} {'MB':>9} {'GB/s':>6} {'MFLOP':>9} "
+        f"{'GFLOP/s':>7}{limit}"
+    ]
+    for share in shown:
+        part = 100 * share.seconds / whole if whole else 0.0
+        moved, computed = (_rate(n, share.seconds) for n in (share.bytes, share.flops))
+        limit = f" {_percent(share.least, share.seconds):>6}" if limited else ""
         rows.append(
-            f"{shortened(name, _SHOWN):<{_SHOWN}} {nodes:>6} {seconds * factor:>9.2f} {part:>5.1f} "
-            f"{moved / 1e6:>9.3g} {rate:>6}"
+            f"{shortened(share.name, _SHOWN):<{_SHOWN}} {share.nodes:>6} "
+            f"{share.seconds * factor:>9.2f} {part:>5.1f} {share.bytes / 1e6:>9.3g} {moved:>6} "
+            f"{share.flops / 1e6:>9.3g} {computed:>7}{limit}"
         )
     return "\n".join(rows)
+
+
+def _rate(count: float, seconds: float) -> str:
+    """Billions in a second."""
+    return f"{count / seconds / 1e9:.1f}" if seconds else "-"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
 def _loop_table(loops: Sequence[LoopTime], unit: str, factor: float) -> str:
