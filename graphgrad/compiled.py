@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from inspect import isfunction
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, overload
@@ -88,7 +89,7 @@ def compile(
 @collector_paused
 def compile(
     inputs: Tensor | Iterable[Tensor],
-    outputs: Any,
+    outputs: Any = ...,
     *,
     backend: str | Backend = "auto",
     updates: Mapping[Tensor, Any] | None = None,
@@ -147,6 +148,13 @@ def compile(
     >>> f([1.0, 2.0, 3.0])
     [array(6.), array(3.)]
     """
+    if isfunction(inputs):
+        raise TypeError(
+            f"gg.compile takes inputs and outputs, tensors, and got the function {inputs.__name__}:"
+            " gg.function(fn) traces one at its first call and compiles it"
+        )
+    if outputs is ...:
+        raise TypeError("gg.compile takes inputs and outputs, and got inputs alone")
     truth("optimize", optimize)
     truth("verify", verify)
     if truth("heal", heal):

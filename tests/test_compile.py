@@ -65,6 +65,18 @@ def test_any_tensor_can_be_an_input(g):
     assert compile(v, v + 1.0)(10.0) == 11.0
 
 
+def test_a_function_and_inputs_alone_are_answered_by_what_to_call():
+    with pytest.raises(TypeError, match=r"got the function same: gg.function\(fn\) traces"):
+        compile(same)
+    x = placeholder(())
+    with pytest.raises(TypeError, match="inputs and outputs, and got inputs alone"):
+        compile(x)
+
+
+def same(x):
+    return x
+
+
 def test_inputs_that_are_no_inputs(g):
     x = placeholder((), name="x")
     with pytest.raises(GraphError, match="given twice"):
