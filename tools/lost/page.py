@@ -49,10 +49,10 @@ lose a rule. [The survival matrix](survival.md) has all overrides through all tr
 
 ## Again
 
-`python tools/lost/prove.py` runs all frameworks that are installed and prints the table,
-`python tools/lost/prove.py --write in_jax` runs one, keeps its outcomes in
-`tools/lost/outcomes.json` and writes this page. The tests run graphgrad's column, and JAX's
-where it is installed.
+`python tools/lost/prove.py --newest` runs the newest release of each framework in an environment
+of its own, keeps the outcomes in `tools/lost/outcomes.json` and writes this page. Without
+`--newest`, it runs what is installed and prints the table. The tests run graphgrad's column, and
+JAX's where it is installed.
 """
 
 
@@ -92,7 +92,10 @@ def line(cells):
 def section(name, column):
     """What a framework's cells say in full."""
     versions = ", ".join(f"{package} {version}" for package, version in column["versions"].items())
-    parts = [f"\n## {column['name']}\n", f"[{name}.py](../tools/lost/{name}.py): {versions}.\n"]
+    parts = [
+        f"\n## {column['name']}\n",
+        f"[{name}.py](../tools/lost/{name}.py): {versions}; run on {column['day']}.\n",
+    ]
     cells = {
         key: ROWS[key]._asdict() | cell | {"program": key} for key, cell in column["cells"].items()
     }
