@@ -1,7 +1,8 @@
 """Functions of torch.autograd with rules of their own, kept as one step while torch exports.
 
-torch.export looks into them, and their rules would be lost. `Function.apply` is replaced meanwhile,
-in the function itself, for `relu = MyRelu.apply` keeps that function.
+torch.export looks into them, and their rules would be lost. `Function.apply` is replaced meanwhile:
+where it is a function of Python, in the function itself, for `relu = MyRelu.apply` keeps that
+function. Since PyTorch 2.14 it is one of C, and what keeps it is met where that asks for `forward`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -311,7 +312,29 @@ class _Door:
 @contextmanager
 def kept(steps: list[AppliedFunction]) -> Iterator[None]:
     """A block in which functions of torch.autograd are kept as steps, which are noted."""
-    with _swapping:
+    with (
+        _swapping,
+        _by_code(steps) if isinstance(_FUNCTION.apply, MethodType) else _by_class(steps),
+    ):
+        yield
+
+
+@contextmanager
+def _noting(steps: list[AppliedFunction]) -> Iterator[None]:
+    """A block in which steps are noted in this list."""
+    outer, _local.steps = getattr(_local, "steps", None), steps
+    try:
+        yield
+    finally:
+        _local.steps = outer
+        for step in steps:
+            step.kept = ()
+
+
+@contextmanager
+def _by_code(steps: list[AppliedFunction]) -> Iterator[None]:
+    """By other code in the function `apply`."""
+    with _noting(steps):
         apply = _FUNCTION.apply.__func__
         original = FunctionType(
             apply.__code__, apply.__globals__, "apply", apply.__defaults__, apply.__closure__
@@ -319,14 +342,87 @@ def kept(steps: list[AppliedFunction]) -> Iterator[None]:
         before = apply.__code__, apply.__kwdefaults__
         apply.__kwdefaults__ = {"_enter": _entering(original)}
         apply.__code__ = _Door.apply.__code__
-        outer, _local.steps = getattr(_local, "steps", None), steps
         try:
             yield
         finally:
-            _local.steps = outer
-            for step in steps:
-                step.kept = ()
             apply.__code__, apply.__kwdefaults__ = before
+
+
+@contextmanager
+def _by_class(steps: list[AppliedFunction]) -> Iterator[None]:
+    """By attributes of the class of classes: `apply` of C asks the function's class for these."""
+    meta = type(_FUNCTION)
+    doors = {"forward": _forward_of, "backward": _backward_of, "setup_context": _setup_of}
+    with _noting(steps):
+        for name, door in doors.items():
+            setattr(meta, name, property(door))
+        try:
+            yield
+        finally:
+            for name in doors:
+                delattr(meta, name)
+
+
+def _own(cls: Any, name: str) -> Any:
+    """An attribute of a class as it is without the doors."""
+    found = next(base.__dict__[name] for base in cls.__mro__ if name in base.__dict__)
+    return found.__get__(None, cls)
+
+
+def _is_door(cls: Any) -> bool:
+    """Whether `apply` asks, called by a program that is opened, for a function of its user."""
+    asks = sys._getframe(2).f_code.co_filename
+    known = cls.__module__.startswith(("torch._", "graphgrad."))
+    return getattr(_local, "steps", None) is not None and not known and asks != __file__
+
+
+def _setup_of(cls: Any) -> Any:
+    """None of its own: `forward` then gets the context."""
+    if _is_door(cls):
+        return torch.autograd.function._SingleLevelFunction.setup_context
+    return _own(cls, "setup_context")
+
+
+def _forward_of(cls: Any) -> Any:
+    """What keeps the function as a step, and its history, which `apply` replaces by its own."""
+    if not _is_door(cls):
+        return _own(cls, "forward")
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        with torch.enable_grad():
+            given = _entering(cls.apply)(None, cls, args, {})
+        leaves, spec = _pytree.tree_flatten(given)
+        ctx.step = leaves, args
+        tensors = [y for y in leaves if isinstance(y, torch.Tensor)]
+        ctx.mark_non_differentiable(*[y for y in tensors if not y.requires_grad])
+        ctx.set_materialize_grads(False)
+        shown = [y.view_as(y) if has_history(y) else y for y in leaves]
+        return _pytree.tree_unflatten(shown, spec)
+
+    return forward
+
+
+def has_history(y: Any) -> bool:
+    """Whether a value is a tensor that a gradient flows to."""
+    return isinstance(y, torch.Tensor) and y.requires_grad
+
+
+def _backward_of(cls: Any) -> Any:
+    """The derivative of that step."""
+    if not _is_door(cls):
+        return _own(cls, "backward")
+
+    def backward(ctx: Any, *dys: Any) -> Any:
+        leaves, args = ctx.step
+        if len(dys) != len(leaves):
+            raise GradientError(f"{cls.__name__} gives {len(leaves)} results, got {len(dys)} dys")
+        pairs = [p for p in zip(leaves, dys, strict=True) if has_history(p[0]) and p[1] is not None]
+        wanted = [a for a in args if has_history(a)]
+        ys, given = [y for y, _ in pairs], [dy for _, dy in pairs]
+        found = iter(torch.autograd.grad(ys, wanted, given, create_graph=True, allow_unused=True))
+        return tuple([next(found) if has_history(a) else None for a in args])
+
+    return backward
 
 
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
