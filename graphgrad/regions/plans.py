@@ -15,6 +15,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual, derived_from, viewpoint
+from ..ir.tensor_sites import sites_of
 from .boundary import boundaries_of, contents_of, scan, why_idle
 from .contents import Contents, Use, when_used
 from .index import has_gradient, index_of
@@ -121,6 +122,25 @@ def check_members(group: Group) -> None:
             )
         if type(node.op) is Residual:
             check_has_gradient(node)
+    if group.graph.sites:
+        _check_sites(group)
+
+
+def _check_sites(group: Group) -> None:
+    """RegionError for a tensor in a site around the group that something inside reads."""
+    among = set(group.nodes)
+    for t in (t for n in group.nodes for t in n.outputs):
+        for site in sites_of(t):
+            inside = site.parent is not None and members_of(site.parent)
+            if inside and among.issuperset(inside):
+                continue
+            for reader in index_of(group.graph).readers_of([t.node]):
+                if reader in among and any(x is t for x in reader.inputs):
+                    raise RegionError(
+                        f"{group!r} would hide {t.name} ({t.where}), which {reader.name} "
+                        f"({reader.where}) reads inside it, from {site!r}, a site of tensors that "
+                        "it stands in.\nUnmark that first, or mark it after this."
+                    )
 
 
 def check_has_gradient(node: Node) -> None:

@@ -16,6 +16,7 @@ from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
+from ...ir.tensor_sites import note_site, sites_of
 from ...ir.types import sized, tensor_type
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around
@@ -229,6 +230,7 @@ class Transplant(Carrier):
         first = len(regions)
         try:
             self._build(self.source.nodes[self._placed :] if nodes is None else nodes)
+            self._carry_sites()
             for old, new in list(self.regions.items()):
                 if new.open:
                     self._pin(old, new)
@@ -236,6 +238,14 @@ class Transplant(Carrier):
             for region in [*self.regions.values(), *regions[first:]]:
                 region.open = False
             raise
+
+    def _carry_sites(self) -> None:
+        """Open the sites of tensors, which no node lies in, of tensors that came along."""
+        sites = dict.fromkeys(
+            s for t in self.source.sites if t in self.tensors for s in sites_of(t)
+        )
+        for site in sorted(filter(self.owns, sites), key=lambda s: s.index):
+            self._open_region(site)
 
     def _build(self, nodes: Iterable[Node]) -> None:
         context, tensors = CONTEXT.get(), self.tensors
@@ -384,6 +394,8 @@ class Transplant(Carrier):
         inputs, outputs = boundary.inputs, boundary.outputs
         new.settled = tuple(map(self.tensor, inputs)), tuple(map(self.tensor, outputs))
         take_in_pins(new)
+        if new.on_tensors:
+            note_site(new)
         new.open = False
 
 

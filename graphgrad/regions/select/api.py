@@ -13,7 +13,7 @@ from ...ir.node import Node, Region, Tensor
 from ..scopes import opaque_among
 from .combined import Both, Either, Regrouped, Rest, WithDerived
 from .hints import check_op_type, names_near, no_hint, scopes_near
-from .kinds import Between, Derived, Itself, Listed, Matching, OfType, Ruled
+from .kinds import Between, Derived, Itself, Listed, Matching, OfType, OfVariables, Ruled
 from .pattern import Pattern, check_form
 from .targets import Kind, Target, covered, is_in, pool
 
@@ -179,6 +179,22 @@ class Selector:
         True
         """
         return self._chosen(Ruled(rule))
+
+    def variables(self, *patterns: str) -> Selection:
+        """The floating and complex variables, for `graph.mark(..., together=True)`.
+
+        Parameters: *patterns: shell patterns of their names, such as "enc/*"; none: all variables.
+
+        Returns: a Selection.
+
+        >>> w, b = gg.variable(3.0, name="w"), gg.variable(4.0, name="b")
+        >>> y = w * w / 2 + b * b / 2
+        >>> clip = gg.rules.clip_global_norm(limit=1.0)
+        >>> (site,) = y.graph.mark(gg.select.variables(), clip, together=True)
+        >>> gg.evaluate(gg.gradients(y, [w, b]))
+        [array(0.6), array(0.8)]
+        """
+        return self._chosen(OfVariables(patterns))
 
     def backward(self) -> Selection:
         """On `gg.select`: the derived nodes, each a site of its own. On a selection: see there."""
