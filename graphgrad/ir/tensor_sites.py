@@ -36,6 +36,11 @@ def sites_of(t: Tensor) -> tuple[Region, ...]:
     return graph.sites.get(t, ()) if graph is not None and graph.sites else ()
 
 
+def makes_sited(node: Node) -> bool:
+    """Whether a tensor that a node makes stands in a site."""
+    return any(map(sites_of, node.outputs))
+
+
 def standing_around(t: Tensor, sites: Iterable[Region], tree: RegionTree) -> list[Region]:
     """What stands around what makes t, outermost first: the regions, and in each these sites.
 

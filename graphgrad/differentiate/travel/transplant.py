@@ -240,10 +240,9 @@ class Transplant(Carrier):
             raise
 
     def _carry_sites(self) -> None:
-        """Open the sites of tensors, which no node lies in, of tensors that came along."""
-        sites = dict.fromkeys(
-            s for t in self.source.sites if t in self.tensors for s in sites_of(t)
-        )
+        """Open the sites of tensors, which no node lies in, of what was built anew."""
+        anew = [t for t in self.source.sites if self.tensors.get(t, t) is not t]
+        sites = dict.fromkeys(site for t in anew for site in sites_of(t))
         for site in sorted(filter(self.owns, sites), key=lambda s: s.index):
             self._open_region(site)
 
