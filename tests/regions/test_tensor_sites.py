@@ -403,6 +403,7 @@ def test_S04_S46_it_is_found_given_another_rule_and_taken_off(graph):
 def test_S04_S46_variables_by_name(graph):
     _, (w, b), _ = net()
     gg.variable(0, name="step")
+    gg.variable(0.0, name="running_mean", trainable=False)
     found = gg.select.variables().find(graph)
     assert found == [w.node, b.node]
     assert gg.select.variables("w*").find(graph) == [w.node]

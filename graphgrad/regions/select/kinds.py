@@ -192,27 +192,28 @@ def _is_site(region: Region) -> bool:
     return region.on_tensors or bool(members_of(region))
 
 
-class OfVariables(Kind):
-    """The variables that can have a gradient, by name."""
+class OfSources(Kind):
+    """The variables that are to be trained, or the placeholders with a gradient, by name."""
 
-    def __init__(self, patterns: tuple[str, ...]) -> None:
+    def __init__(self, method: str, patterns: tuple[str, ...]) -> None:
+        self.method = method
         self.patterns = patterns
 
     def _find(self, graph: Graph, derived: bool) -> list[Target]:
-        found = [n for n in _variables(graph) if n.outputs[0].type.differentiable]
+        found = self._sources(graph)
         if not self.patterns:
             return list(found)
         return [n for n in found if any(fnmatchcase(n.name, p) for p in self.patterns)]
 
+    def _sources(self, graph: Graph) -> list[Node]:
+        if self.method == "variables":
+            return [t.node for t in graph.variables.trainable]
+        nodes = (n for n in graph.nodes if n.type == "Placeholder")
+        return [n for n in nodes if n.outputs[0].type.differentiable]
+
     def _hint(self, graph: Graph) -> str:
-        names = {n.name for n in _variables(graph)}
-        if not names:
-            return "There are no variables."
-        return near(self.patterns, names, "there are") if self.patterns else "None is floating."
+        names = {n.name for n in self._sources(graph)}
+        return near(self.patterns, names, "there are") if names else "There are none."
 
     def __repr__(self) -> str:
-        return f"select.variables({', '.join(map(shown, self.patterns))})"
-
-
-def _variables(graph: Graph) -> list[Node]:
-    return [n for each in bodies_of(graph) for n in each.nodes if n.type == "Variable"]
+        return f"select.{self.method}({', '.join(map(shown, self.patterns))})"
