@@ -118,7 +118,8 @@ def check_members(group: Group) -> None:
         if node.op.source:
             raise RegionError(
                 f"{node.name} ({node.type}, built at {node.where}) is in {group!r}, but "
-                "placeholders and variables are never members of a region"
+                "placeholders and variables are never members of a region.\nFor a rule on the "
+                "gradients of these tensors say graph.mark(..., together=True)."
             )
         if type(node.op) is Residual:
             check_has_gradient(node)
@@ -151,7 +152,8 @@ def check_has_gradient(node: Node) -> None:
             + (
                 "is the door through which a derivative reads a region; it cannot be marked"
                 if node.inputs
-                else "has no inputs, so there is no gradient to override"
+                else "has no inputs, so there is no gradient to override.\nFor a rule on the "
+                "gradient of what it makes say graph.mark(..., together=True)."
             )
         )
 
