@@ -1,6 +1,8 @@
 """Sites of tensors through every journey: copies, imports, files, batches, bodies."""
 
+import json
 import pickle
+import zipfile
 from functools import partial
 
 import numpy as np
@@ -95,6 +97,34 @@ def test_S27_S32_S46_it_travels(journey, closure, tmp_path):
     away = JOURNEYS.get(journey) or partial(stored, tmp_path / "model.gg")
     for a, b in zip(orders(away(model(closure))), orders(model(closure)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_S32_S46_a_file_says_that_it_needs_a_reader_who_knows_them(tmp_path):
+    path = tmp_path / "model.gg"
+    gg.save(path, model(False))
+    with zipfile.ZipFile(path) as file:
+        text = json.loads(file.read("graph.json"))
+    assert text["needs"] == ["sites of tensors"]
+    plain = model(False)
+    plain.unmark(plain.regions[0])
+    gg.save(path, plain)
+    with zipfile.ZipFile(path) as file:
+        assert json.loads(file.read("graph.json"))["needs"] == []
+
+
+@pytest.mark.parametrize("pins", [None, [], [1]])
+def test_S32_S46_a_file_with_another_boundary_is_refused(pins, tmp_path):
+    path, forged = tmp_path / "model.gg", tmp_path / "forged.gg"
+    gg.save(path, model(False))
+    with zipfile.ZipFile(path) as file, zipfile.ZipFile(forged, "w") as other:
+        text = json.loads(file.read("graph.json"))
+        text["graphs"][0]["regions"][0]["pinned_outputs"] = pins
+        other.writestr("graph.json", json.dumps(text, separators=(",", ":")))
+        for name in file.namelist():
+            if name != "graph.json":
+                other.writestr(name, file.read(name))
+    with pytest.raises(gg.FileError, match="site of tensors"):
+        gg.load(forged)
 
 
 def test_S46_what_is_cut_out_takes_all_tensors_of_a_site():
