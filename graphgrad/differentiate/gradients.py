@@ -19,7 +19,7 @@ from ..ir.context import Context, Within
 from ..ir.graph import Graph, current, entering, restored
 from ..ir.node import Tensor
 from ..ir.residual import vantage
-from ..ir.tensor_sites import crossed, sites_of
+from ..ir.tensor_sites import crossed, sites_at
 from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
@@ -344,7 +344,7 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
                 break
             off |= frozenset([region])
     for x in question.xs:
-        at, sites = vantage(x, context), sites_of(x)
+        at, sites = vantage(x, context), sites_at(x)
         if at in sites:  # the rule of a site asks: x is what that reads
             off |= frozenset([s for s in crossed(x, at, sites, tree) if s.on_tensors])
     return off

@@ -9,7 +9,7 @@ from typing import Protocol
 from ..base.errors import GradientError
 from ..ir.node import Node, Region, Tensor
 from ..ir.region_tree import MARKED, RegionTree
-from ..ir.tensor_sites import crossed, sites_of
+from ..ir.tensor_sites import crossed, sites_at
 from ..regions.boundary import settled_boundary
 
 Key = Tensor | tuple[Tensor, Region]
@@ -68,7 +68,7 @@ def level(
     """
     node = t.node
     inside = tree.moved.get(node, node.region)
-    sites = sites_of(t)
+    sites = sites_at(t)
     if sites:
         between: Iterable[Region] = crossed(t, view, sites, tree)
     elif inside is None or inside is view:

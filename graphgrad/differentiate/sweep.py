@@ -15,7 +15,7 @@ from ..ir.context import CONTEXT
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.region_tree import RegionTree
 from ..ir.residual import viewpoint
-from ..ir.tensor_sites import sites_of
+from ..ir.tensor_sites import sites_at
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.elementwise.accumulate import AddN
 from ..ops.elementwise.arithmetic import ADD
@@ -200,7 +200,7 @@ class Sweep:
         pairs = [(y, dy) for y, dy in zip(site.outputs, dys, strict=True) if dy is not None]
         around = CONTEXT.get().question
         choice, tree = around.choice, around.tree
-        off |= {s for x in xs for s in sites_of(x)}
+        off |= {s for x in xs for s in sites_at(x)}
         question = Question((), xs, (), xs, choice, tree, off, self._spare(site))
         keys = [key_of(y, site.region, off, tree) for y, _ in pairs]
         sweep = Sweep(question, keys)

@@ -13,7 +13,7 @@ from ..differentiate.travel.transplant import Tensors, Transplant
 from ..ir.build import build
 from ..ir.graph import GraphScope
 from ..ir.node import Graph, Node, Region, Tensor, enclosing
-from ..ir.tensor_sites import makes_sited, sites_of
+from ..ir.tensor_sites import makes_sited, sites_at
 from ..ops.base import apply, constant
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE
@@ -324,7 +324,7 @@ class HealingPlan:
                 needed.update(t.node for t in reads)
                 needed.update(node.controls)
         for node in filter(makes_sited, needed & self.changed):
-            site = next(s for t in node.outputs for s in sites_of(t))
+            site = next(s for t in node.outputs for s in sites_at(t))
             raise RegionError(
                 f"heal() would build {node.name} ({node.where}) anew, which makes a tensor of the "
                 f"site of tensors {site!r}, whose rule would be lost.\n"

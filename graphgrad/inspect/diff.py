@@ -14,7 +14,7 @@ from typing import Any
 from ..ir.node import Node
 from ..ir.notebook import show_as_graph
 from ..ir.residual import Residual
-from ..ir.tensor_sites import sites_of
+from ..ir.tensor_sites import sites_at
 from .scene.matching import mark_twins, matched, reads_of
 from .scene.subject import Subject, subject_of
 from .scene.wording import Lines, short_attrs, short_type, visible
@@ -182,7 +182,7 @@ def _mark(node: Node) -> str:
         region = region.parent
     if node.stamp is not None:
         names.append(f"stamp {getattr(node.stamp, 'name', node.stamp)!r}")
-    names += [f"tensors {site.name!r}" for t in node.outputs for site in sites_of(t)]
+    names += [f"tensors {site.name!r}" for t in node.outputs for site in sites_at(t)]
     return ", ".join(names)
 
 

@@ -16,7 +16,7 @@ from .facts import Memory
 from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
 from .region_tree import MARKED, RegionTree, is_same
-from .tensor_sites import crossed, is_below, sites_of
+from .tensor_sites import crossed, is_below, sites_at
 from .types import TensorType
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
     tree, at = context.question.tree, context.region
     inside = tree.moved.get(t.node, t.node.region)
-    sites = sites_of(t)
+    sites = sites_at(t)
     if sites:
         for region in crossed(t, at, sites, tree):
             derived = is_below if region.on_tensors else derived_from

@@ -30,7 +30,7 @@ def note_sites(graph: Graph) -> None:
             note_site(region)
 
 
-def sites_of(t: Tensor) -> tuple[Region, ...]:
+def sites_at(t: Tensor) -> tuple[Region, ...]:
     """The sites of tensors that t stands in, the outermost first."""
     graph = t.node.graph
     return graph.sites.get(t, ()) if graph is not None and graph.sites else ()
@@ -38,7 +38,7 @@ def sites_of(t: Tensor) -> tuple[Region, ...]:
 
 def makes_sited(node: Node) -> bool:
     """Whether a tensor that a node makes stands in a site."""
-    return any(map(sites_of, node.outputs))
+    return any(map(sites_at, node.outputs))
 
 
 def standing_around(t: Tensor, sites: Iterable[Region], tree: RegionTree) -> list[Region]:
@@ -72,7 +72,7 @@ def is_below(site: Region, origin: Node | RuleCall | None, t: Tensor, tree: Regi
     """Whether what has this origin reads t from below a site: it was derived from the site, from
     one that is nearer to what makes t, or from what makes t.
     """
-    standing = standing_around(t, sites_of(t), tree)
+    standing = standing_around(t, sites_at(t), tree)
     below = set(standing[standing.index(site) :])
     while origin is not None:
         step = origin.site if isinstance(origin, RuleCall) else origin

@@ -16,7 +16,7 @@ from ..base.position import Position, caller, show
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
 from ..ir.residual import Residual, viewpoint
-from ..ir.tensor_sites import note_sites
+from ..ir.tensor_sites import note_sites, sites_at
 from .boundary import Read, boundaries_of, boundary_of, why_idle
 from .index import bodies_of, index_of
 from .plans import (
@@ -465,6 +465,8 @@ _nothing: Any = None
 def _not_marked(target: Target) -> str:
     around = target.region if isinstance(target, Node) else None
     inside = f", which is a member of {around!r}" if around is not None else ""
+    sites = [s for n in nodes_of(target) for t in n.outputs for s in sites_at(t)]
+    inside += f"; a tensor of it stands in {sites[0]!r}: graph.unmark that" if sites else ""
     shown = f"{target.name} ({target.where})" if isinstance(target, Node) else repr(target)
     return f"{shown}{inside}"
 

@@ -15,7 +15,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
 from ..ir.region_tree import MARKED, RegionTree
 from ..ir.residual import Residual, derived_from, viewpoint
-from ..ir.tensor_sites import sites_of
+from ..ir.tensor_sites import sites_at
 from .boundary import boundaries_of, contents_of, scan, why_idle
 from .contents import Contents, Use, when_used
 from .index import has_gradient, index_of
@@ -131,7 +131,7 @@ def _check_sites(group: Group) -> None:
     """RegionError for a tensor in a site around the group that something inside reads."""
     among = set(group.nodes)
     for t in (t for n in group.nodes for t in n.outputs):
-        for site in sites_of(t):
+        for site in sites_at(t):
             inside = site.parent is not None and members_of(site.parent)
             if inside and among.issuperset(inside):
                 continue

@@ -7,6 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.undoing import undone_on_error
+from graphgrad.ir.verify import verify_graph
 
 from ..differentiate.helpers import value
 
@@ -362,6 +363,33 @@ def test_S23_S46_its_rule_reads_outputs_as_inputs(graph):
     assert value(gg.gradients(dx, x)) == 6.0 * 2.0 * 2.0 * 2.0 + 3.0 * 4.0
 
 
+def in_a_checkpoint(real):
+    """Third-order gradients through a checkpoint in which there is a site, and beside one."""
+    with gg.Graph() as graph:
+        x, w = gg.variable(np.array([0.3, 0.7])), gg.variable(np.array([1.0, -2.0]))
+        k, seen = gg.variable(2.0), []
+
+        def held(site, *dys):
+            return [k * d for d in reading(site, *dys)]
+
+        def inner(x, w):
+            h, c = gg.sin(x * w), gg.cos(x)
+            h, c = joined([h, c], held) if real else (h, c)
+            seen.extend([h, c])
+            return h * c * h
+
+        y = gg.sum(gg.rules.checkpoint(inner)(*(joined([x, w], reading) if real else (x, w))))
+        if not real:
+            graph.mark(seen, held, together=True, allow_inside=True)
+            graph.mark([x, w], reading, together=True)
+        return orders(graph, [x, w], y, 3)
+
+
+def test_S23_S46_what_a_checkpoint_computes_again_has_it_at_every_order():
+    for a, b in zip(in_a_checkpoint(True), in_a_checkpoint(False), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9)
+
+
 def test_S05_S46_a_call_chooses_for_it_and_switches_it_off(graph):
     y, xs, _ = net()
     plain = values(*gg.gradients(y, xs))
@@ -396,8 +424,13 @@ def test_S04_S46_it_is_found_given_another_rule_and_taken_off(graph):
         np.testing.assert_array_equal(a, b)
     for a, b in zip(values(*first), plain, strict=True):
         np.testing.assert_allclose(a, 2.0 * b, rtol=1e-12)
+    verify_graph(graph)
     with pytest.raises(gg.RegionError, match="nothing that is marked"):
         graph.unmark(site)
+    graph.mark(xs, twice, together=True)
+    verify_graph(graph)
+    with pytest.raises(gg.RegionError, match=r"stands in <region 'twice'.*graph\.unmark that"):
+        graph.unmark(gg.select.variables())
 
 
 def test_S04_S46_variables_by_name(graph):

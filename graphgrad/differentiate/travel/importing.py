@@ -15,7 +15,7 @@ from ...ir.context import CONTEXT, Within, bodies_around
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import needed
-from ...ir.tensor_sites import sites_of
+from ...ir.tensor_sites import sites_at
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for
@@ -65,7 +65,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
         given[old] = here
     given = dict(zip(given, apart([*given.values()]), strict=True))
-    for old in filter(sites_of, given):  # a site counts for what is imported alone
+    for old in filter(sites_at, given):  # a site counts for what is imported alone
         given[old] = identity(given[old])
     transplant = Importer(other, given)
     transplant.numbers = numbers_for(other)

@@ -16,7 +16,7 @@ from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.residual import Residual, residual_op
-from ...ir.tensor_sites import note_site, sites_of
+from ...ir.tensor_sites import note_site, sites_at
 from ...ir.types import sized, tensor_type
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around
@@ -242,7 +242,7 @@ class Transplant(Carrier):
     def _carry_sites(self) -> None:
         """Open the sites of tensors, which no node lies in, of what was built anew."""
         anew = [t for t in self.source.sites if self.tensors.get(t, t) is not t]
-        sites = dict.fromkeys(site for t in anew for site in sites_of(t))
+        sites = dict.fromkeys(site for t in anew for site in sites_at(t))
         for site in sorted(filter(self.owns, sites), key=lambda s: s.index):
             self._open_region(site)
 

@@ -15,7 +15,7 @@ from ...ir.context import CONTEXT
 from ...ir.graph import Graph
 from ...ir.node import STAMP, Node, Region, Tensor
 from ...ir.residual import Residual
-from ...ir.tensor_sites import sites_of
+from ...ir.tensor_sites import sites_at
 from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, around
 from ...ops.per_example import PerExample
@@ -284,7 +284,7 @@ class Batcher(Transplant):
         if isinstance(self.source, TraceGraph):
             varying |= set(filter(self._captures_varying, self.source.captures))
         self.for_each = Sharing(self.source, varying, self._captures_varying).for_each()
-        for t in filter(sites_of, self._given):  # a site counts for what is built here alone
+        for t in filter(sites_at, self._given):  # a site counts for what is built here alone
             given = self.tensors[t]
             given = self.examples.repeated(given) if t in self.for_each else given
             self.tensors[t] = identity(given)

@@ -10,7 +10,7 @@ from ...base import kinds
 from ...base.errors import GraphGradError
 from ...base.position import Position, show, source_line
 from ...ir.node import Node, Region, RuleCall, rule_name
-from ...ir.tensor_sites import sites_of
+from ...ir.tensor_sites import sites_at
 from ...ir.types import DType, TensorType
 from ...ops.control import Scan, While
 from ...regions.rules import BuiltinRule, Rule, as_rule, find_rule
@@ -188,7 +188,7 @@ def stamp_name(node: Node) -> str:
 
 def sites_on(node: Node) -> str:
     """`"clip" #0` of each site of tensors that a node makes a tensor of; "" where there is none."""
-    sites = dict.fromkeys(site for t in node.outputs for site in sites_of(t))
+    sites = dict.fromkeys(site for t in node.outputs for site in sites_at(t))
     return ", ".join(f'"{shortened(site.name, 60)}" #{site.index}' for site in sites)
 
 

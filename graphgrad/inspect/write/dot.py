@@ -16,7 +16,7 @@ from typing import Any
 from ...base.collector import collector_paused
 from ...base.flags import truth
 from ...ir.node import Node, Region, RuleCall, Tensor
-from ...ir.tensor_sites import makes_sited, sites_of
+from ...ir.tensor_sites import makes_sited, sites_at
 from ..layout.colours import (
     BYPASSED,
     BYPASSED_STYLE,
@@ -143,7 +143,7 @@ class _DotWriter:
         self.picture = picture
         self.view = view = picture.view
         self.labels = Labels(view)
-        sites = {s: None for n in view.nodes for t in n.outputs for s in sites_of(t)}
+        sites = {s: None for n in view.nodes for t in n.outputs for s in sites_at(t)}
         tinted = enumerate(dict.fromkeys((*view.regions, *sites)))
         self.tint = {r: REGIONS[i % len(REGIONS)] for i, r in tinted}
         self.words: dict[str, str] = {}
@@ -341,7 +341,7 @@ class _DotWriter:
         return style
 
     def _kind_style(self, node: Node) -> str:
-        sites = [site for t in node.outputs for site in sites_of(t)]
+        sites = [site for t in node.outputs for site in sites_at(t)]
         if sites:
             rim = f', color="{self._tint(sites[0]).line}", penwidth=2'
             return f'{self._plain_style(node)}{rim}, style="rounded,filled,dashed"'
