@@ -205,10 +205,13 @@ def _circle(stuck: list[Step], off: Off, tree: RegionTree) -> RegionError:
         else f"region {region.name!r} ({region.where}) cannot be replaced as one step: a value "
         "leaves it and comes back"
     )
-    return RegionError(
-        f"{what}, through{rows}\n"
-        "Build these inside the region too, end the region before them, or split the region."
-    )
+    remedy = "Build these inside the region too, end the region before them, or split the region."
+    if any(isinstance(s, Region) and s.on_tensors for s in path):
+        remedy = (
+            "Of sites on one tensor the first is called first: mark them in another order, or put "
+            "fewer tensors into one site."
+        )
+    return RegionError(f"{what}, through{rows}\n{remedy}")
 
 
 def _way_back(start: Step, among: set[Step], off: Off, tree: RegionTree) -> list[Step]:
