@@ -18,8 +18,9 @@ from ..ir.build import build
 from ..ir.context import Context, Within
 from ..ir.graph import Graph, current, entering, restored
 from ..ir.node import Tensor
+from ..ir.region_tree import sites_at
 from ..ir.residual import vantage
-from ..ir.tensor_sites import crossed, sites_at
+from ..ir.tensor_sites import crossed
 from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant

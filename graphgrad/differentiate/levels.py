@@ -8,8 +8,8 @@ from typing import Protocol
 
 from ..base.errors import GradientError
 from ..ir.node import Node, Region, Tensor
-from ..ir.region_tree import MARKED, RegionTree
-from ..ir.tensor_sites import crossed, sites_at
+from ..ir.region_tree import MARKED, RegionTree, sites_at
+from ..ir.tensor_sites import crossed
 from ..regions.boundary import settled_boundary
 
 Key = Tensor | tuple[Tensor, Region]

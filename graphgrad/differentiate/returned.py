@@ -13,7 +13,7 @@ from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
 from ..ir.graph import Graph
 from ..ir.node import Region, Tensor
-from ..ir.tensor_sites import sites_at
+from ..ir.region_tree import sites_at
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
 from ..ops.control import BodyGraph

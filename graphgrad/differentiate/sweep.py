@@ -13,9 +13,8 @@ from typing import Any
 from ..ir.build import apply
 from ..ir.context import CONTEXT
 from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.region_tree import RegionTree
+from ..ir.region_tree import RegionTree, sites_at
 from ..ir.residual import viewpoint
-from ..ir.tensor_sites import sites_at
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.elementwise.accumulate import AddN
 from ..ops.elementwise.arithmetic import ADD

@@ -13,7 +13,8 @@ from ..differentiate.travel.transplant import Tensors, Transplant
 from ..ir.build import build
 from ..ir.graph import GraphScope
 from ..ir.node import Graph, Node, Region, Tensor, enclosing
-from ..ir.tensor_sites import makes_sited, sites_at
+from ..ir.region_tree import sites_at
+from ..ir.tensor_sites import makes_sited
 from ..ops.base import apply, constant
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE

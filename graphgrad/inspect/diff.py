@@ -13,8 +13,8 @@ from typing import Any
 
 from ..ir.node import Node
 from ..ir.notebook import show_as_graph
+from ..ir.region_tree import sites_at
 from ..ir.residual import Residual
-from ..ir.tensor_sites import sites_at
 from .scene.matching import mark_twins, matched, reads_of
 from .scene.subject import Subject, subject_of
 from .scene.wording import Lines, short_attrs, short_type, visible

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..base.lazy import LazyModule
 from .facts import Memory
 from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
-from .region_tree import MARKED, RegionTree, is_same
-from .tensor_sites import crossed, is_below, sites_at
+from .region_tree import MARKED, RegionTree, is_same, sites_at
 from .types import TensorType
 
 if TYPE_CHECKING:
     from .context import Context
+
+_sites = LazyModule("graphgrad.ir.tensor_sites")
 
 
 class Residual(Op, interned=False):
@@ -77,8 +79,8 @@ def vantage(t: Tensor, context: Context) -> Region | None:
     inside = tree.moved.get(t.node, t.node.region)
     sites = sites_at(t)
     if sites:
-        for region in crossed(t, at, sites, tree):
-            derived = is_below if region.on_tensors else derived_from
+        for region in _sites.crossed(t, at, sites, tree):
+            derived = _sites.is_below if region.on_tensors else derived_from
             if not derived(region, context.origin, t, tree):
                 break
             at = region

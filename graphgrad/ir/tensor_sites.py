@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .node import Graph, Node, Region, RuleCall, Tensor
-from .region_tree import RegionTree
+from .region_tree import RegionTree, sites_at
 
 
 def note_site(site: Region) -> None:
@@ -28,12 +28,6 @@ def note_sites(graph: Graph) -> None:
     for region in graph.regions:
         if region.on_tensors:
             note_site(region)
-
-
-def sites_at(t: Tensor) -> tuple[Region, ...]:
-    """The sites of tensors that t stands in, the outermost first."""
-    graph = t.node.graph
-    return graph.sites.get(t, ()) if graph is not None and graph.sites else ()
 
 
 def makes_sited(node: Node) -> bool:

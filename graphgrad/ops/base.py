@@ -19,7 +19,7 @@ from ..ir.graph import current
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
-from ..ir.tensor_sites import sites_at
+from ..ir.region_tree import sites_at
 from ..ir.types import (
     Array,
     DType,

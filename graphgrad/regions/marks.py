@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 from ..base.errors import RegionError
 from ..base.flags import truth
+from ..base.lazy import LazyModule
 from ..base.position import Position, caller, show
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
+from ..ir.region_tree import sites_at
 from ..ir.residual import Residual, viewpoint
-from ..ir.tensor_sites import note_sites, sites_at
 from .boundary import Read, boundaries_of, boundary_of, why_idle
 from .index import bodies_of, index_of
 from .plans import (
@@ -39,9 +40,11 @@ from .select import (
     nodes_of,
     targets_of,
 )
-from .tensors import put_site, site_for
 
 __all__: list[str] = []
+
+_sites = LazyModule("graphgrad.ir.tensor_sites")
+_tensors = LazyModule("graphgrad.regions.tensors")
 
 Site = Node | Region
 T = TypeVar("T")
@@ -127,8 +130,8 @@ def mark(
     options["allow_empty"] = allow_empty
     if truth("together", together):
         _check_together(inputs, outputs, escape, replace)
-        site = site_for(graph, selection, rule, at, allow_inside, options)
-        return [] if site is None else [_to_the_end(lambda: put_site(site))]
+        site = _tensors.site_for(graph, selection, rule, at, allow_inside, options)
+        return [] if site is None else [_to_the_end(lambda: _tensors.put_site(site))]
     pinned = inputs is not None or outputs is not None
     regional = pinned or bool(attrs) or (escape, order) != ("error", "again")
     targets = _targets(graph, selection, allow_empty)
@@ -528,7 +531,8 @@ def _forget(graph: Graph, gone: set[Region]) -> None:
         graph.twins.pop(region, None)
     for index, region in enumerate(graph.regions):
         region.index = index
-    note_sites(graph)
+    if graph.sites:
+        _sites.note_sites(graph)
 
 
 Graph.mark = mark  # type: ignore[method-assign, assignment]

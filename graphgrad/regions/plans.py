@@ -13,9 +13,8 @@ from ..base.errors import GraphError, RegionError
 from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.region_tree import MARKED, RegionTree, sites_at
 from ..ir.residual import Residual, derived_from, viewpoint
-from ..ir.tensor_sites import sites_at
 from .boundary import boundaries_of, contents_of, scan, why_idle
 from .contents import Contents, Use, when_used
 from .index import has_gradient, index_of

@@ -15,7 +15,7 @@ from ...ir.context import CONTEXT, Within, bodies_around
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import needed
-from ...ir.tensor_sites import sites_at
+from ...ir.region_tree import sites_at
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for

@@ -15,8 +15,9 @@ from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
+from ...ir.region_tree import sites_at
 from ...ir.residual import Residual, residual_op
-from ...ir.tensor_sites import note_site, sites_at
+from ...ir.tensor_sites import note_site
 from ...ir.types import sized, tensor_type
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around

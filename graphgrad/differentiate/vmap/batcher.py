@@ -14,8 +14,8 @@ from ...ir.build import apply, build
 from ...ir.context import CONTEXT
 from ...ir.graph import Graph
 from ...ir.node import STAMP, Node, Region, Tensor
+from ...ir.region_tree import sites_at
 from ...ir.residual import Residual
-from ...ir.tensor_sites import sites_at
 from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, around
 from ...ops.per_example import PerExample

@@ -10,7 +10,7 @@ from ...base import kinds
 from ...base.errors import GraphGradError
 from ...base.position import Position, show, source_line
 from ...ir.node import Node, Region, RuleCall, rule_name
-from ...ir.tensor_sites import sites_at
+from ...ir.region_tree import sites_at
 from ...ir.types import DType, TensorType
 from ...ops.control import Scan, While
 from ...regions.rules import BuiltinRule, Rule, as_rule, find_rule

@@ -16,7 +16,8 @@ from typing import Any
 from ...base.collector import collector_paused
 from ...base.flags import truth
 from ...ir.node import Node, Region, RuleCall, Tensor
-from ...ir.tensor_sites import makes_sited, sites_at
+from ...ir.region_tree import sites_at
+from ...ir.tensor_sites import makes_sited
 from ..layout.colours import (
     BYPASSED,
     BYPASSED_STYLE,
