@@ -21,7 +21,7 @@ from ..ir.op import OP_TYPES
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw
-from ..regions.boundary import boundary_of
+from ..regions.boundary import boundary_of, is_empty
 from ..regions.index import marked_regions
 from ..regions.rules import (
     BuiltinRule,
@@ -95,7 +95,7 @@ def _graph_of(shown: Any) -> Graph:
 def _closed(graph: Graph) -> list[Region]:
     """The user's regions that are complete and hold a node."""
     regions = [r for r in marked_regions(graph) if r.origin is None and not r.open]
-    return [r for r in regions if boundary_of(r).first is not None]
+    return [r for r in regions if not is_empty(r)]
 
 
 def _stamped(graph: Graph) -> list[Node]:

@@ -18,7 +18,9 @@ from ..ir.build import build
 from ..ir.context import Context, Within
 from ..ir.graph import Graph, current, entering, restored
 from ..ir.node import Tensor
+from ..ir.region_tree import sites_at
 from ..ir.residual import vantage
+from ..ir.tensor_sites import crossed
 from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
@@ -342,6 +344,10 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
             if not as_rule(question.rule_of(region, region.rule)).exact:
                 break
             off |= frozenset([region])
+    for x in question.xs:
+        at, sites = vantage(x, context), sites_at(x)
+        if at in sites:  # the rule of a site asks: x is what that reads
+            off |= frozenset([s for s in crossed(x, at, sites, tree) if s.on_tensors])
     return off
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import FileError
 from ..base.solving import Assumption
 from ..ir.flat import Flat
-from ..ir.node import Twins
+from ..ir.node import TENSORS, Twins
 from ..ir.types import TensorType
 from ..ops.control import BodyGraph
 from .columns import USUAL
@@ -142,6 +142,11 @@ class ColumnReader:
         attrs = read(r["attrs"], self.tables)
         if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
             raise FileError(f"{attrs!r:.80} are no attributes of a region")
+        pins = r.get("pinned_inputs")
+        if r["kind"] == TENSORS and not (
+            pins and r.get("pinned_outputs") == pins and settled == [pins, pins]
+        ):
+            raise FileError(f"{pins!r:.80} are not what a site of tensors gives back")
         return {
             "rule": None,
             "kind": text(r["kind"]),

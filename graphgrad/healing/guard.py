@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
+from ..ir.tensor_sites import makes_sited
 from ..ops.base import Constant, apply
 from ..ops.elementwise.exponential import Exp, Exp2, Expm1, Sqrt
 from ..ops.elementwise.logic import WHERE, logical_not, where
@@ -47,7 +48,7 @@ def branch(t: Tensor) -> list[Node]:
     stack = [t.node]
     while stack and len(found) < FAR:
         node = stack.pop()
-        own = node.region is not None or node.stamp is not None
+        own = node.region is not None or node.stamp is not None or makes_sited(node)
         if own or node in found or not node.op.elementwise or not node.inputs:
             continue
         found[node] = None

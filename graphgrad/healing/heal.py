@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..base.errors import GraphError
+from ..base.errors import GraphError, RegionError
 from ..base.position import show
 from ..base.tree import flatten, tree_map
 from ..base.words import visible
@@ -13,6 +13,8 @@ from ..differentiate.travel.transplant import Tensors, Transplant
 from ..ir.build import build
 from ..ir.graph import GraphScope
 from ..ir.node import Graph, Node, Region, Tensor, enclosing
+from ..ir.region_tree import sites_at
+from ..ir.tensor_sites import makes_sited
 from ..ops.base import apply, constant
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE
@@ -216,7 +218,7 @@ class HealingPlan:
     def _plan(self, node: Node) -> None:
         reader, rewriter = self.rewriter.reader, self.rewriter
         reader.read(node)
-        own = node.region is not None or node.stamp is not None
+        own = node.region is not None or node.stamp is not None or makes_sited(node)
         for y in node.outputs:
             if not is_real(y):
                 continue
@@ -322,6 +324,13 @@ class HealingPlan:
                 reads = self.leaves(node) if node in self.terms else node.inputs
                 needed.update(t.node for t in reads)
                 needed.update(node.controls)
+        for node in filter(makes_sited, needed & self.changed):
+            site = next(s for t in node.outputs for s in sites_at(t))
+            raise RegionError(
+                f"heal() would build {node.name} ({node.where}) anew, which makes a tensor of the "
+                f"site of tensors {site!r}, whose rule would be lost.\n"
+                "Heal before the tensors are marked, or unmark them."
+            )
         region = {enclosing(n.region)[0] for n in needed & self.changed if n.region is not None}
         return [
             n

@@ -21,6 +21,7 @@ from .node import Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op
 from .program import Program
 from .residual import Residual, residual_op
+from .tensor_sites import note_sites
 
 Flat = dict[str, Any]
 Carry = Callable[[Any, "Node | Region"], Any] | None
@@ -110,6 +111,7 @@ def _restored(graph: Graph, flat: Flat, within: dict[Any, Any]) -> Graph:
         for (i, k), (j, m) in data["captures"]:
             body.capture(body.nodes[j].outputs[m], nodes[i].outputs[k])
     graph.regions.extend(regions)
+    note_sites(graph)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
     _restore_copies(graph, flat, within)
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})

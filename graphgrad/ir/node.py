@@ -247,6 +247,9 @@ NUMBERS = count()
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
 
+TENSORS = "tensors"
+"""The kind of a region that is a site of tensors."""
+
 
 class Region:
     """A marked set of nodes whose derivative is a rule's.
@@ -370,6 +373,11 @@ class Region:
         return self.kind.removeprefix(STAMP) if self.kind.startswith(STAMP) else None
 
     @property
+    def on_tensors(self) -> bool:
+        """Whether it is a site of tensors: nothing is inside, its inputs are its outputs."""
+        return self.kind == TENSORS
+
+    @property
     def where(self) -> str:
         """`model.py:40`: where it was opened."""
         if self.position is not None or self.origin is None:
@@ -486,6 +494,7 @@ class Graph:
     scratch  whether it is there to be built anew: a trace, or one example of a batch
     number   how many graphs were made before it
     scattered  regions that were marked afterwards: their readers may stand among their members
+    sites    tensor -> the sites of tensors that it stands in, the first marked first
     boundaries  what is known of what its regions hold, and what crosses them (regions.boundary)
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
@@ -514,6 +523,7 @@ class Graph:
         self.maps: list[Any] = []
         self.assumptions: list[Assumption] = []
         self.scattered: list[Region] = []
+        self.sites: dict[Tensor, tuple[Region, ...]] = {}
         self.state = State(self)
         self.boundaries: Any = None
         self.index: Any = None
@@ -681,6 +691,7 @@ class Graph:
             replace: bool = False,
             allow_inside: bool = False,
             allow_empty: bool = False,
+            together: bool = False,
             **attrs: Any,
         ) -> list[Node | Region]: ...
         def unmark(self, selection: Any) -> list[Node | Region]: ...

@@ -163,7 +163,7 @@ def test_the_data_says_what_was_built():
     assert {c["name"] for c in model["calls"]} == {"ste", "<lambda>"}
     strings = model["strings"]
     sign = next(i for i, op in enumerate(model["nodes"][3]) if strings[op] == "Sign")
-    kind, _, _, _, _, _, type_, line, scope, region, origin, _ = (c[sign] for c in model["nodes"])
+    kind, *_, type_, line, scope, region, origin, _, _ = (c[sign] for c in model["nodes"])
     assert kind == 0
     assert model["types"][type_] == ["f32[N,4]", -1]
     assert model["lines"][line][1] == "s = gg.sign(x * w)"

@@ -10,7 +10,16 @@ from ...ir.node import Node
 from ..scene.overlay import number_text
 from ..scene.scene import behind
 from ..scene.view import View
-from ..scene.wording import Lines, about, kind_of, local_name, short_attrs, stamp_name, value_of
+from ..scene.wording import (
+    Lines,
+    about,
+    kind_of,
+    local_name,
+    short_attrs,
+    sites_on,
+    stamp_name,
+    value_of,
+)
 from .colours import DIFF
 from .items import PictureItem
 
@@ -102,6 +111,8 @@ class Labels:
             rows.append(attrs)
         if node.stamp is not None:
             rows.append(f'override "{stamp_name(node)}"')
+        if sites := sites_on(node):
+            rows.append(f"tensors {sites}")
         if why := self._why(node):
             rows.append(why)
         if node in self.results:

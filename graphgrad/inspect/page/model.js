@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["op", "input", "variable", "constant"];
 const EDGES = ["data", "input", "capture", "output", "dy", "dx", "saved", "residual", "gradient", "control", "loop"];
-const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp"];
+const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp", "tensors"];
 const table = Object.fromEntries(COLUMNS.map((name, i) => [name, data.nodes[i] ?? []]));
 
 const defaults = new Set(data.bypass?.nodes); // rows of default gradients that rules were used instead of

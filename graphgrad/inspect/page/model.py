@@ -35,6 +35,7 @@ from ..scene.wording import (
     short_attrs,
     short_type,
     shortened,
+    sites_on,
     stamp_name,
     value_of,
     visible,
@@ -172,7 +173,8 @@ class _Tables:
 
     def _node(self, node: Node) -> list[Any]:
         """One value for each column: kind, name (-1: scope, op type and index), index, op type,
-        short attributes, attributes, type or types, line, scope, region, origin, stamp."""
+        short attributes, attributes, type or types, line, scope, region, origin, stamp, sites of
+        tensors."""
         kind = kind_of(node)
         types = [self.type(t.type) for t in node.outputs]
         brief = value_of(node) if kind == "constant" else short_attrs(node)
@@ -190,6 +192,7 @@ class _Tables:
             -1 if node.region is None else self.region(node.region),
             self.origin(node.origin),
             -1 if node.stamp is None else self.text(stamp_name(node)),
+            self.text(sites) if (sites := sites_on(node)) else -1,
         ]
 
     def _region(self, region: Region) -> dict[str, Any]:

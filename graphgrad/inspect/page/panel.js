@@ -43,6 +43,7 @@ class Panel {
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
     if (text(n, "scope")) facts.push(["scope", cut(text(n, "scope"))]);
     if (table.stamp[n] >= 0) facts.push(["override", `"${middleCut(text(n, "stamp"), LONG)}", put on it by an op-type map`]);
+    if (table.tensors[n] >= 0) facts.push(["tensors", `in the site ${middleCut(text(n, "tensors"), LONG)}`]);
     for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
     facts.push(["origin", this.origin(n, scene)]);
     if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);

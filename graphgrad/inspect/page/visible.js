@@ -136,6 +136,7 @@ class Visible {
       if (given && kind === "op") add(text(n, "op"));
       if (text(n, "brief")) add(text(n, "brief"), "type");
       if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
+      if (table.tensors[n] >= 0) add(`tensors ${text(n, "tensors")}`);
       if (lineOf(n)) add(lineOf(n)[0]);
       else if (originOf(n)?.call === undefined && isDerived(n)) add(`grad of ${labelOf(originOf(n).node)}`);
       if (madeBy.get(n)) add(`by ${madeBy.get(n)}`);

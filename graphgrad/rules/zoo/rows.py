@@ -21,7 +21,7 @@ together  several gradients of several tensors       the row builds identities
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from ...base.domains import FROM_ONE
@@ -294,6 +294,30 @@ def _as_inputs(row: ZooRow, xs: Sequence[Tensor], made: Any) -> list[Any]:
 # --- rows of several tensors ------------------------------------------------------------------
 
 
+class TogetherRow(ZooRow):
+    """A row of several tensors. Without tensors it makes a rule for a site of tensors.
+
+    alone  its parameters, which may then be given by position
+    """
+
+    alone: Signature
+
+    def bound(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        """What a call gives for each name; without the tensors where it gives none."""
+        if "x" in kwargs or not all(isinstance(a, int | float) for a in args):
+            return super().bound(args, kwargs)
+        try:
+            bound = self.alone.bind(*args, **kwargs)
+        except TypeError as error:
+            said = f"{self.name}(): {error}; it is {self.name}{self.signature}, or {self.name}"
+            raise TypeError(f"{said}{self.alone} for a site of tensors") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _returned(self) -> str:
+        return "a tuple of tensors; without tensors a rule for graph.mark(..., together=True)"
+
+
 @overload
 def together(
     source: str, *, fan: Literal[True], linear: bool = ..., traps: str = ...
@@ -315,7 +339,8 @@ def together(
 
     def decorated(fn: Fn) -> Any:
         form = "dx = " if fan else "dxs = "
-        row = ZooRow(fn, source, traps, form, 1 if fan else 2, SEVERAL)
+        row = TogetherRow(fn, source, traps, form, 1 if fan else 2, SEVERAL)
+        row.alone = _by_position(row.signature)
         own = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in row.signature.parameters.values()]
         row.signature = row.signature.replace(parameters=[*(FANNED if fan else SEPARATE), *own])
         row.hints |= {"x": Tensor, "times": Count, "tensors": Tensor}
@@ -329,7 +354,23 @@ def together(
             dxs = [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
             return [*dxs, *[NO_GRAD] * len(drawn)]
 
+        def on_tensors(site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+            xs, ds = site.inputs, _filled(site, dys)
+            if fan:
+                _check_one_shape(row, site)
+                dxs = [fn(ds, **given) / float(len(xs))] * len(xs)
+            else:
+                dxs = fn(ds, list(xs), **given)
+            return [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
+
+        def rule_of(given: dict[str, Any]) -> Rule:
+            drawn, parameters = row.split(given)
+            known = parameters | dict(zip(row.operands, drawn, strict=False))
+            return row.rule(lambda site, *dys: on_tensors(site, dys, known), known)
+
         def make(given: dict[str, Any]) -> Any:
+            if not {"x", "tensors"}.intersection(given):
+                return rule_of(given)
             times = FROM_ONE("times", given.pop("times")) if fan else 1
             xs = [as_tensor(t) for t in ((given.pop("x"),) if fan else given.pop("tensors"))]
             if not xs:
@@ -344,6 +385,21 @@ def together(
         return row.public(make, "policy", linear)
 
     return decorated
+
+
+def _by_position(own: Signature) -> Signature:
+    given = [p.replace(kind=_EITHER) for p in own.parameters.values()]
+    needed = [p for p in given if p.default is Parameter.empty]
+    return own.replace(parameters=[*needed, *(p for p in given if p not in needed)])
+
+
+def _check_one_shape(row: ZooRow, site: Site) -> None:
+    if len({x.shape for x in site.inputs}) > 1:
+        shapes = ", ".join(f"{x.name}: {list(x.shape)}" for x in site.inputs)
+        raise GradientError(
+            f"{row.name} is for tensors of one shape, which stand for one that is handed out "
+            f"several times, {site!r} has {shapes}"
+        )
 
 
 _EITHER = Parameter.POSITIONAL_OR_KEYWORD
