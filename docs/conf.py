@@ -35,7 +35,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "_made/tutorials",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "building.times.number",
     "abort_on_example_error": True,
     "show_memory": False,
     "write_computation_times": False,  # its page would ask the network for a table
