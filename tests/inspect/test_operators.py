@@ -12,7 +12,7 @@ from .seeing import edges, labels, parsed
 
 
 def read(path, function, *inputs, name=True):
-    """What a loader builds, on one line, in the scope of an operator; the last node has its name."""
+    """What a loader builds, on one line, in the scope of an operator; the last has its name."""
     with gg.name_scope(path):
         made = function(*inputs)
     if name:

@@ -156,7 +156,7 @@ class Scene:
 
     @cached_property
     def one_line(self) -> Position | None:
-        """The line that built most of what is shown, as a loader does: on nodes it tells nothing."""
+        """The line that built most of what is shown, as a loader does: it tells nothing there."""
         own = [n.position for n in self.nodes if n.origin is None and kind_of(n) == "op"]
         line, count = max(Counter(own).items(), key=itemgetter(1), default=(None, 0))
         return line if count > max(MANY, len(own) // 2) else None
