@@ -126,7 +126,7 @@ print([float(v) for v in f(1.0)])
 # -----------------------------------------
 #
 # A name that nobody registered is an error at the ``with``, and so is a rule that returns too few
-# gradients or a gradient of a wrong shape, when a gradient is asked for. Nothing is passed over in
+# gradients or a gradient of a wrong shape, when you ask for a gradient. Nothing is passed over in
 # silence.
 
 try:

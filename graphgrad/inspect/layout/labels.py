@@ -97,9 +97,11 @@ class Labels:
         if node in view.bypassed and kind == "input":
             return ["dy"]
         rows = [name]
+        if node in self._stands_for and not given:  # a body's placeholder, which has no name
+            rows = [self._stands_for[node].removeprefix("= ")]
         if given and name.rpartition("/")[2] != node.type:
             rows.append(node.type)
-        if node in self._stands_for:
+        if node in self._stands_for and given:
             rows.append(self._stands_for[node])
         if kind == "op" and (attrs := short_attrs(node)):
             rows.append(attrs)

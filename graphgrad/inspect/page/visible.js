@@ -132,9 +132,10 @@ class Visible {
       add(kindOf(n) === "input" ? "dy" : labelOf(n), "name");
       if (text(n, "brief")) add(briefNumber(text(n, "brief")), "type");
     } else {
-      add(labelOf(n), "name");
+      const outer = kind === "input" && !given && scene.fed[n];
+      add(outer ? text(n, "brief").replace(/^= /, "") : labelOf(n), "name");
       if (given && kind === "op" && labelOf(n).split("/").at(-1) !== text(n, "op")) add(text(n, "op"));
-      if (text(n, "brief")) add(text(n, "brief"), "type");
+      if (text(n, "brief") && !outer) add(text(n, "brief"), "type");
       if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
       const told = lineOf(n) && (isDerived(n) || table.line[n] !== scene.oneLine);
       if (told) add(lineOf(n)[0]);
