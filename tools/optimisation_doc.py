@@ -58,8 +58,8 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
    follow.
 4. **leave loops**: what depends on constants of a loop, or is a product of rows that exist before
    it, comes before it, products that only rows or sums are made of come behind it, as one, and rows
-   that exist before it do not pass through it. Not in a program that recomputes to save memory, nor for
-   more than 64 MB of rows.
+   that exist before it do not pass through it. Not in a program that recomputes to save memory,
+   nor for more than 64 MB of rows.
 5. **stand alone**: tensors that are fed lose what would have computed them.
 6. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
    below apply until none does, and equal nodes merge; so does every node that a rule makes. A
