@@ -100,7 +100,7 @@ def examples(
 
 
 def check_rule(
-    rule: Any, on: Any = None, *, expect: Any = None, max_examples: int = 20
+    rule: Any, on: Any = None, *, expect: Any = None, max_examples: int = 10
 ) -> list[Report]:
     """Check a rule on examples; an error says what is wrong with it, on the simplest of them.
 
