@@ -72,6 +72,7 @@ def page(entry, shown, purpose):
     title, rows = purpose
     others = ", ".join(f":doc:`{other} <{other}>`" for other in rows if other != name)
     return [
+        *(".. meta::", f"   :keywords: gradient, rule, {name.replace('_', ' ')}", ""),
         *(f".. _rule-{name}:", "", name, "=" * len(name), ""),
         *(f"{plain(entry.summary)} *{plain(entry.source)}.*", ""),
         *(f"``{entry.formula.replace('`', '')}``", ""),
