@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "optimizers": {"ir", "ops", "differentiate"},
     "initializers": {"ir"},
     "training": {"ir"},
+    "testing": {"ir", "ops", "regions", "checks"},
     "functions": {"ir", "ops", "regions", "compiled"},
     "nn": {"ir", "ops"},
     "fft": {"ops"},

@@ -72,7 +72,7 @@ def to_dot(
         title: default: the graph's name, if it was given one.
         saved_edges: whether to draw (dotted) what gradients read of the forward part: True, False,
             or "auto": up to 300 nodes.
-        collapse: boxes that are drawn as one node: "auto" (above 200 nodes, all but the outer ones
+        collapse: boxes that are drawn as one node: "auto" (above 120 nodes, all but the outer ones
             that there is room for), "none", "all" (the outermost ones), or a list of regions and
             of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and regions
             ("#0").
