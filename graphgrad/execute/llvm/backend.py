@@ -22,6 +22,7 @@ from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
+from .kernels.convolved import convolution_writer
 from .kernels.draws import draw_writer
 from .kernels.products import product_writer
 from .kernels.scatters import SCATTERS, scatter_writer
@@ -40,7 +41,7 @@ class LlvmBackend(NumpyBackend):
     """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
 
     name = "llvm"
-    packs = True  # matrices that stay the same in a loop, into memory of their own
+    packs = True  # matrices and filters that stay the same, into memory of their own
 
     def __init__(
         self,
@@ -86,8 +87,9 @@ class LlvmBackend(NumpyBackend):
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
+        convolved = convolution_writer(node, self.threads, self.packs)
         makers = product_writer, scatter_writer, search_writer, draw_writer
-        return next(filter(None, [make(node, self.threads) for make in makers]), None)
+        return convolved or next(filter(None, [make(node, self.threads) for make in makers]), None)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""

@@ -36,7 +36,8 @@ _TILE = (
     "i1 %more"
 )
 _STRIPE = _TILE.replace("i64 %depth", "i64 %rows, i64 %depth")
-_PACK = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
+_PACK_ROWS = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
+_PACK = "ptr %b, i64 %rsb, i64 %csb, ptr %to, i64 %cols, i64 %depth"
 _SHAPES = ((WIDE, False), (WIDE, True), (1, False), (1, True))  # vectors across, and whether masked
 
 
@@ -79,7 +80,7 @@ class Gemm:
 
     def shared(self) -> dict[str, str]:
         """Declarations of the functions that convolutions stand on, by name."""
-        parameters = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack_rows": _PACK}
+        parameters = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack": _PACK}
         return {name: f"declare void @{name}({takes})" for name, takes in parameters.items()}
 
     def entries(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class Gemm:
                 self.store(t, self.load(t, t.at(source, j * step), mask), t.at(target, j * step))
 
         t.loop(0, "%depth", 1, row)
-        return function("void", "pack_rows", _PACK, t, internal=False)
+        return function("void", "pack_rows", _PACK_ROWS, t)
 
     def _pack_columns(self) -> str:
         """panel[k, :cols] = B[k, :cols], any strides; square by square where columns are adjacent.
@@ -341,8 +342,7 @@ class Gemm:
             t.loop(0, panels, 1, lambda p: self._packed(t, near, b, p, slab, depth))
 
         t.loop(0, "%depth", DEPTH, slice_of_depth)
-        takes = "ptr %b, i64 %rsb, i64 %csb, ptr %to, i64 %cols, i64 %depth"
-        return function("void", "pack", takes, t, internal=False)
+        return function("void", "pack", _PACK, t, internal=False)
 
     def _gemm(self) -> str:
         t = Text()

@@ -31,7 +31,7 @@ def fast() -> bool:
 
 
 def panel(dtype: DType) -> int:
-    """Columns of a filter's gradient that make one part of the work."""
+    """Columns of a panel of a packed matrix."""
     return _gemm(dtype).panel
 
 
@@ -40,14 +40,9 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
     return _functions(dtype)[entry_name(transpose_a, transpose_b)]
 
 
-def conv(dtype: DType) -> Callable[..., Any]:
-    """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
-    return _windows(dtype)["conv"]
-
-
-def conv_filter(dtype: DType) -> Callable[..., Any]:
-    """conv_filter(x, dw, dz, low, range, strides, dilation, groups, work); see Convolutions."""
-    return _windows(dtype)["conv_filter"]
+def windows(dtype: DType, name: str) -> Callable[..., Any]:
+    """The function of Convolutions of this name: conv, conv_filter or conv_pack."""
+    return _windows(dtype)[name]
 
 
 @cache
@@ -104,7 +99,7 @@ _ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)
 def _code(dtype: DType) -> Loaded:
     gemm = _gemm(dtype)
     parts = (*DECLARATIONS, *gemm.declarations(), *gemm.functions(), *gemm.entries())
-    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "pack", "gemm"])
+    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "gemm"])
 
 
 @cache
@@ -120,7 +115,7 @@ def _windows(dtype: DType) -> Functions:
         *windows.declarations(),
         *windows.functions(),
     )
-    names = "conv", "conv_filter"
+    names = "conv", "conv_filter", "conv_pack"
     made = loaded("\n".join(parts), names, known)
     return {name: built_in(made, name) for name in names}
 

@@ -1,0 +1,353 @@
+"""Which convolutions run as LLVM code, what they are told, and how they are shared out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ....ir.node import Node, Tensor
+from ....ir.op import Op
+from ....ir.types import DType
+from ....ops.base import Constant
+from ....ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
+from ....ops.nn.moving_windows import ONE, Extent, Window
+from ....ops.shape.reshaping import Reshape, Transpose
+from ...run.threads import parallel
+from . import library
+from .convolution import FIELDS
+from .gemm import DEPTH
+
+Writer = Callable[..., Any]
+SHARED = 1 << 22  # multiplications from which on several threads take part
+BLOCK = 240  # places at a time, at most: a multiple of the heights of tiles
+TILE = 12  # places that a part is a multiple of
+LINE = 64
+
+
+def convolution_writer(node: Node, threads: int, keep: bool = True) -> Writer | None:
+    """What writes the result of the node, None where NumPy does it.
+
+    keep: whether filters that are constants stay packed.
+    """
+    make = _MAKERS.get(type(node.op))
+    if make is None or node.outputs[0].dtype.char not in "fd" or not library.fast():
+        return None
+    op: Any = node.op
+    if op.data_format != "NHWC" or any(0 in t.shape for t in (*node.inputs, *node.outputs)):
+        return None
+    return make(node, threads, keep)
+
+
+class Convolved:
+    """A convolution of images of one shape, with filters of another, by compiled code.
+
+    x: (N, H, W, C)    w: (height, width, C / groups, out)    z: (N, H', W', out)
+    """
+
+    def __init__(
+        self, dtype: DType, x: tuple[int, ...], window: Window, outputs: int, groups: int
+    ) -> None:
+        self.dtype, self.groups = dtype, groups
+        self.window, self.taps = _cropped(window)
+        n, height, width, channels = x
+        down, across = self.window.axes
+        own = channels // groups
+        beside = self.window.dilation[1] == 1
+        self.depth = math.prod(self.window.size) * own
+        self.places = n * down.out * across.out
+        self.outputs = outputs // groups
+        self.panels = -(-self.outputs // library.panel(dtype))
+        blocks = -(-self.places // BLOCK)
+        plain = (self.window.size, self.window.strides) == (ONE, ONE)
+        self._told = {
+            "height": height,
+            "width": width,
+            "own": own,
+            "apart": n * height * width * own,
+            "out_height": down.out,
+            "out_width": across.out,
+            "down": window.strides[0],
+            "right": window.strides[1],
+            "top": down.low,
+            "left": across.low,
+            "spread_down": window.dilation[0],
+            "spread_right": window.dilation[1],
+            "columns": 1 if beside else self.window.size[1],
+            "run": own * (self.window.size[1] if beside else 1),
+            "depth": self.depth,
+            "outputs": self.outputs,
+            "groups": groups,
+            "block": _up(-(-self.places // blocks)),
+            "slice": DEPTH,
+            "direct": plain and not any(e.low or e.out != e.length for e in self.window.axes),
+        }
+
+    @property
+    def work(self) -> int:
+        """Multiplications."""
+        return int(self.places * self.depth * self.outputs * self.groups)
+
+    def fields(self, **more: int) -> Any:
+        """What the functions are told."""
+        told = self._told | more
+        return np.array([told[name] for name in FIELDS], np.int64)
+
+    def image(self, x: Any) -> Any:
+        """An image as it is read: in order, its groups one after the other."""
+        if self.groups == 1:
+            return np.ascontiguousarray(x)
+        apart = x.reshape(*x.shape[:3], self.groups, -1)
+        return np.ascontiguousarray(apart.transpose(3, 0, 1, 2, 4))
+
+    def packed(self, w: Any) -> Any:
+        """The filters as `runner` takes them."""
+        w = np.ascontiguousarray(w[self.taps])
+        size = self.groups * library.packed_bytes(self.dtype, self.depth, self.outputs)
+        memory = np.empty(size + LINE, np.uint8)
+        start = -memory.ctypes.data % LINE
+        to = memory[start : start + size]
+        library.windows(self.dtype, "conv_pack")(w, to, self.fields())
+        return to
+
+    def runner(self, threads: int) -> Writer:
+        """run(x, packed w, z), of arrays in order: shared out by places, or by outputs if few."""
+        conv, fields, places, panels = (
+            library.windows(self.dtype, "conv"),
+            self.fields(),
+            self.places,
+            self.panels,
+        )
+        if threads == 1 or self.work < SHARED:
+            return lambda x, w, z: conv(x, w, z, fields, 0, places, 0, panels)
+        few = places < 2 * TILE * threads
+        parts = min(threads, panels) if few else min(4 * threads, places // (2 * TILE))
+        count = panels if few else -(-places // TILE)
+        cuts = [count * i // parts * (1 if few else TILE) for i in range(parts)]
+        cuts.append(panels if few else places)
+        ranges = [(0, places, *cut) if few else (*cut, 0, panels) for cut in pairwise(cuts)]
+
+        def run(x: Any, w: Any, z: Any) -> None:
+            parallel(lambda i: conv(x, w, z, fields, *ranges[i]), parts, threads)
+
+        return run
+
+    def filter_gradient(self, threads: int) -> Writer:
+        """run(x, dz, dw), of arrays in order: shared out by rows of dw."""
+        run = library.windows(self.dtype, "conv_filter")
+        shared = threads > 1 and self.work >= SHARED
+        least = max(-(-self.depth // DEPTH), threads if shared else 1)
+        each = min(_up(-(-self.depth // least)), DEPTH)
+        slices = self.groups * -(-self.depth // each)
+        parts = min(threads, slices) if shared else 1
+        cuts = [slices * i // parts for i in range(parts + 1)]
+        fields, places = self.fields(slice=each), self.places
+        several = places > fields[FIELDS.index("block")]
+
+        def gradient(x: Any, dz: Any, dw: Any) -> None:
+            made = dw[self.taps]
+            to = made if made.flags.c_contiguous else np.empty_like(made)
+            if several or made.shape != dw.shape:
+                dw.fill(0)
+                to.fill(0)
+            work = np.zeros((2, *to.shape), to.dtype) if several else to
+            parallel(
+                lambda i: run(x, to, dz, fields, places, cuts[i], cuts[i + 1], work), parts, threads
+            )
+            if to is not made:
+                made[...] = to
+
+        return gradient
+
+
+def _up(places: int) -> int:
+    return -(-places // TILE) * TILE
+
+
+def _cropped(window: Window) -> tuple[Window, tuple[slice, slice]]:
+    """The window without rows and columns that never see the image, and which are left."""
+    taps, axes = [], []
+    for axis, e in enumerate(window.axes):
+        seen = np.flatnonzero(window.seen(axis).any(0))
+        first, stop = (int(seen[0]), int(seen[-1]) + 1) if seen.size else (0, 1)
+        low = e.low - first * window.dilation[axis]
+        taps.append(slice(first, stop))
+        axes.append(Extent(e.length, e.out, low, e.high))
+    size = (taps[0].stop - taps[0].start, taps[1].stop - taps[1].start)
+    cropped = Window(size, window.strides, window.dilation, (axes[0], axes[1]))
+    return cropped, (taps[0], taps[1])
+
+
+# --- filters that stay the same ----------------------------------------------------------------
+
+
+class _Kept:
+    """Packed filters that are constants: once for all programs that have them."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value  # lives as long as its id is in use
+        self.packed: Any = None
+
+
+_kept: WeakValueDictionary[Any, _Kept] = WeakValueDictionary()
+
+
+def _packing(w: Tensor, how: Convolved, keep: bool) -> Callable[[Any], Any]:
+    """The packed filters, of filters: packed in each call, or in the first where w is constant."""
+    views: list[Op] = []
+    t = w
+    while type(t.node.op) in (Transpose, Reshape):
+        views.append(t.node.op)
+        t = t.node.inputs[0]
+    if not keep or type(t.node.op) is not Constant:
+        return how.packed
+    value = t.node.op.value
+    cut = tuple([(taps.start, taps.stop) for taps in how.taps])
+    key = id(value), *views, how.groups, cut
+    kept = _kept.setdefault(key, _Kept(value))
+
+    def packed(w: Any) -> Any:
+        if kept.packed is None:
+            kept.packed = how.packed(w)
+        return kept.packed
+
+    return packed
+
+
+# --- what runs for a node ----------------------------------------------------------------------
+
+
+def _conv(node: Node, threads: int, keep: bool) -> Writer:
+    op: Any = node.op
+    x, w = node.inputs
+    window = op.moved(op.spatial(x.shape), w.shape[:2], op.dilation)
+    how = Convolved(x.dtype, _lengths(x), window, _lengths(w)[3], op.groups)
+    run, packed = how.runner(threads), _packing(w, how, keep)
+
+    def conv(x: Any, w: Any, out: Any) -> None:
+        run(how.image(x), packed(w), out)
+
+    return conv
+
+
+class _Phase(NamedTuple):
+    """Pixels of an axis that the same entries of a window reach: every `stride`-th from `first` on.
+
+    Their gradient is the convolution of dz, from `start` on with `low` zeros before, with the
+    entries `taps` of the window turned round, `spread` apart.
+    """
+
+    first: int
+    taps: slice
+    start: int
+    low: int
+    spread: int
+
+
+def _phases(window: Window, axis: int) -> list[_Phase]:
+    """By what is left of i + low, divided by the stride.
+
+    Of a stride s and a dilation d with the greatest common divisor g, pixel i = s q + r - low is
+    seen by entries k = k0 + s/g m with k0 d = r modulo s, from place q + (r - k0 d) / s - d/g m.
+    """
+    extent, size, stride = window.axes[axis], window.size[axis], window.strides[axis]
+    dilation = window.dilation[axis]
+    common = math.gcd(stride, dilation)
+    phases = []
+    for r in range(stride):
+        first = (r - extent.low) % stride
+        if first >= extent.length:
+            continue
+        start = next((k for k in range(stride) if (k * dilation - r) % stride == 0), size)
+        taps = range(size)[start :: stride // common]
+        spread = dilation // common
+        q = (first + extent.low - r) // stride + (r - start * dilation) // stride
+        low = (len(taps) - 1) * spread - q
+        some = slice(start, None, stride // common)
+        phases.append(_Phase(first, some, max(-low, 0), max(low, 0), spread))
+    return phases
+
+
+def _conv_input(node: Node, threads: int, keep: bool) -> Writer | None:
+    """Convolutions of dz with parts of w turned round, its channels exchanged."""
+    op: Any = node.op
+    w, dz = node.inputs[:2]
+    if op.size is None:
+        return None
+    window = op.moved(op.size, w.shape[:2], op.dilation)
+    down, right = op.strides
+    channels, outputs, groups = _lengths(node.outputs[0])[3], _lengths(w)[3], op.groups
+    parts: list[Any] = []
+    for rows, columns in product(_phases(window, 0), _phases(window, 1)):
+        here = (slice(None), slice(rows.first, None, down), slice(columns.first, None, right))
+        seen = _phase_window(rows, columns, window)
+        if 0 in seen.size or any(e.length < 1 for e in seen.axes):
+            parts.append((here, rows, columns, None))
+            continue
+        image = (_lengths(dz)[0], *[e.length for e in seen.axes], outputs)
+        how = Convolved(dz.dtype, image, seen, channels, groups)
+        parts.append((here, rows, columns, (how, how.runner(threads))))
+
+    def exchanged(w: Any) -> Any:
+        parts = w[::-1, ::-1].reshape(*w.shape[:3], groups, outputs // groups)
+        return parts.transpose(0, 1, 4, 3, 2).reshape(*w.shape[:2], outputs // groups, channels)
+
+    def back(w: Any, dz: Any, out: Any) -> None:
+        for here, rows, columns, made in parts:
+            to = out[here]
+            if made is None:
+                to[...] = 0
+                continue
+            how, run = made
+            seen = how.image(dz[:, rows.start :, columns.start :])
+            packed = how.packed(exchanged(w[rows.taps, columns.taps]))
+            given = to if to.flags.c_contiguous else np.empty(to.shape, to.dtype)
+            run(seen, packed, given)
+            if given is not to:
+                to[...] = given
+
+    return back
+
+
+def _phase_window(rows: _Phase, columns: _Phase, window: Window) -> Window:
+    """The window of the convolution that makes the pixels of two phases."""
+    size, axes = [], []
+    for axis, phase in enumerate((rows, columns)):
+        e = window.axes[axis]
+        size.append(len(range(window.size[axis])[phase.taps]))
+        pixels = len(range(phase.first, e.length, window.strides[axis]))
+        axes.append(Extent(e.out - phase.start, pixels, phase.low, 0))
+    spread = rows.spread, columns.spread
+    return Window((size[0], size[1]), ONE, spread, (axes[0], axes[1]))
+
+
+def _conv_filter(node: Node, threads: int, keep: bool) -> Writer | None:
+    op: Any = node.op
+    x, dz = node.inputs[:2]
+    if op.size is None:
+        return None
+    window = op.moved(op.spatial(x.shape), op.size, op.dilation)
+    how = Convolved(x.dtype, _lengths(x), window, _lengths(dz)[3], op.groups)
+    run = how.filter_gradient(threads)
+
+    def filter_gradient(x: Any, dz: Any, out: Any) -> None:
+        run(how.image(x), np.ascontiguousarray(dz), out)
+
+    return filter_gradient
+
+
+def _lengths(t: Tensor) -> tuple[int, ...]:
+    shape: Any = t.shape
+    lengths: tuple[int, ...] = shape
+    return lengths
+
+
+_MAKERS: dict[type, Callable[[Node, int, bool], Writer | None]] = {
+    Conv2D: _conv,
+    Conv2DBackpropInput: _conv_input,
+    Conv2DBackpropFilter: _conv_filter,
+}
