@@ -10,6 +10,7 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import is_static, is_view
+from ...lower.channels_last import channels_last
 from ...lower.decompose import decompose
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
@@ -62,7 +63,7 @@ class LlvmBackend(NumpyBackend):
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
-        program = decompose(program)
+        program = decompose(channels_last(program))
         free = free_nodes(program)
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once

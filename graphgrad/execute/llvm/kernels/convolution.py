@@ -209,7 +209,7 @@ class Convolutions:
         each, apart = self._packed(t, f), t.mul(f.apart, gemm.size)
         unlocked = Unlocked(t, "true")
         unlocked.start()
-        block = _Block(t, gemm, f, self._line)
+        block = _PatchBlock(t, gemm, f, self._line)
 
         def part(group: str, m: str, rows: str) -> None:
             image = t.at(x.data, t.mul(group, apart))
@@ -297,7 +297,7 @@ class Convolutions:
         lost = t.at(work.data, t.mul(f.depth, pixel))
         unlocked = Unlocked(t, "true")
         unlocked.start()
-        block = _Block(t, gemm, f, self._line)
+        block = _PatchBlock(t, gemm, f, self._line)
 
         def one(q: str) -> None:
             group = t.div(q, slices)
@@ -375,7 +375,7 @@ class _RunCopies:
         t.when(inside, whole, lambda: t.loop(self.begin, self.stop, gemm.lanes, partly))
 
 
-class _Block:
+class _PatchBlock:
     """Patches of a block of places: pixels where they lie, or what `gather` puts into a buffer."""
 
     def __init__(self, t: Text, gemm: Gemm, f: _Fields, line: int) -> None:
