@@ -10,6 +10,7 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import is_static, is_view
+from ...lower.blocks import ConvolvedLoop, with_loops
 from ...lower.channels_last import channels_last
 from ...lower.decompose import decompose
 from ...lower.fused import fuse_loops
@@ -23,11 +24,13 @@ from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
+from .kernels.behind import goes_behind, writer_with_loop
 from .kernels.convolved import convolution_writer
 from .kernels.draws import draw_writer
 from .kernels.products import product_writer
 from .kernels.scatters import SCATTERS, scatter_writer
 from .kernels.searches import search_writer
+from .kernels.swept import is_swept, sweep_writer
 from .loops.groups import Kernel as CompiledGroup
 from .loops.groups import kernels_of
 from .loops.launch import runner
@@ -36,6 +39,7 @@ from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
+_MAKERS = product_writer, sweep_writer, scatter_writer, search_writer, draw_writer
 
 
 class LlvmBackend(NumpyBackend):
@@ -63,11 +67,20 @@ class LlvmBackend(NumpyBackend):
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
-        program = decompose(channels_last(program))
+        program = decompose(channels_last(program), is_swept)
         free = free_nodes(program)
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
-        return program
+        return with_loops(program, self._goes_behind)
+
+    def _goes_behind(self, conv: Node, loop: Node) -> bool:
+        group, kernel = self.group(loop), self.kernel_of(loop)
+        return group is not None and kernel is not None and goes_behind(conv, loop, group, kernel)
+
+    def kernel_of(self, node: Node) -> CompiledGroup | None:
+        """The compiled group that a node is."""
+        group = self.group(node)
+        return None if group is None else kernels_of([group], self.flags)[group]
 
     def describe(self) -> str:
         """`llvm (LLVM 22.1.0 for znver5, vectors of 512 bits, ...)`."""
@@ -88,12 +101,18 @@ class LlvmBackend(NumpyBackend):
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
-        convolved = convolution_writer(node, self.threads, self.packs)
-        makers = product_writer, scatter_writer, search_writer, draw_writer
-        return convolved or next(filter(None, [make(node, self.threads) for make in makers]), None)
+        if isinstance(node.op, ConvolvedLoop):
+            loop = self.kernel_of(node.op.program.nodes[1])
+            assert loop is not None
+            return writer_with_loop(node, loop, self.threads, self.packs)
+        made = [make(node, self.threads) for make in _MAKERS]
+        found = next(filter(None, made), None)
+        return found or convolution_writer(node, self.threads, self.packs)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""
+        if isinstance(node.op, ConvolvedLoop):
+            return None
         if isinstance(node.op, Fused):
             return group_of_fused(node.op)
         loop = self._loop_of(node)
@@ -167,13 +186,13 @@ class LlvmBinding(NumpyBinding):
 
     def _kernel_of(self, node: Node) -> CompiledGroup | None:
         """The compiled group that a node is."""
-        group = self._group(node)
-        return None if group is None else kernels_of([group], self._llvm.flags)[group]
+        return self._llvm.kernel_of(node)
 
     def lean(self, node: Node) -> bool:
         """Not where indices, updates or turned images have to be copied."""
         turned = any(type(t.node.op) is Transpose for t in node.inputs)
-        return type(node.op) not in SCATTERS and not (turned and isinstance(node.op, Convolution))
+        convolves = isinstance(node.op, Convolution | ConvolvedLoop)
+        return type(node.op) not in SCATTERS and not (turned and convolves)
 
     def overwrites(self, node: Node) -> Pairs:
         """Outputs that a loop writes where it has read the same element of an input."""
@@ -184,7 +203,8 @@ class LlvmBinding(NumpyBinding):
 
     def quiet(self, node: Node) -> bool:
         """Compiled code never sets off NumPy's warnings."""
-        return self._group(node) is not None or super().quiet(node)
+        compiled = self._group(node) is not None or isinstance(node.op, ConvolvedLoop)
+        return compiled or super().quiet(node)
 
     def _group(self, node: Node) -> LoopGroup | None:
         if node not in self._groups:

@@ -18,6 +18,9 @@ those that are read in groups (groups, N, H, W, C / groups); arrays are contiguo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from ..emit.arrays import ArrayArgument, Unlocked, built_in, number
 from ..emit.text import Text, function
 from .gemm import DEPTH, WIDE, Gemm
@@ -59,11 +62,11 @@ TOGETHER = 8  # blocks of places whose parts of a filter's gradient are summed o
 CORNER = 24  # bytes of what is known of a place
 
 
-class _Fields:
-    """The fields of a convolution, read where the function begins."""
+class Fields:
+    """Numbers that a function is told, read where it begins."""
 
-    def __init__(self, t: Text, where: str) -> None:
-        self._values = {name: t.load("i64", t.at(where, 8 * i)) for i, name in enumerate(FIELDS)}
+    def __init__(self, t: Text, where: str, names: Sequence[str] = FIELDS) -> None:
+        self._values = {name: t.load("i64", t.at(where, 8 * i)) for i, name in enumerate(names)}
 
     def __getattr__(self, name: str) -> str:
         return self._values[name]
@@ -96,7 +99,7 @@ class Convolutions:
     def _corners(self) -> str:
         """Where the windows of places begin, above and to the left, and rows of examples before."""
         t = Text()
-        f = _Fields(t, "%fields")
+        f = Fields(t, "%fields")
 
         row = t.div("%first", f.out_width)
         starts = (
@@ -137,7 +140,7 @@ class Convolutions:
         there is room for it.
         """
         t, gemm = Text(), self.gemm
-        f = _Fields(t, "%fields")
+        f = Fields(t, "%fields")
         end = t.add("%k", "%depth")
         first, last = t.div("%k", f.run), t.div(t.add(end, t.sub(f.run, 1)), f.run)
 
@@ -173,7 +176,7 @@ class Convolutions:
         t = Text()
         w, to = ArrayArgument(t, 0), ArrayArgument(t, 1)
         fields = ArrayArgument(t, 2).data
-        f = _Fields(t, fields)
+        f = Fields(t, fields)
         size = self.gemm.size
         row, each = t.mul(t.mul(f.outputs, f.groups), size), self._packed(t, f)
 
@@ -188,25 +191,28 @@ class Convolutions:
         t.loop(0, f.groups, 1, one)
         return built_in("conv_pack", t, to.object)
 
-    def _packed(self, t: Text, f: _Fields) -> str:
+    def _packed(self, t: Text, f: Fields) -> str:
         """Bytes of a group's filter, as Gemm.packed_bytes has it."""
         panel = self.gemm.panel
         depth = t.add(t.mul(t.ceil(f.outputs, panel), f.depth), self.gemm.lanes)
         return t.mul(depth, panel * self.gemm.size)
 
     def _conv(self) -> str:
-        """conv(x, w, z, fields, start, stop, left, right): z at places start to stop.
+        """conv(x, w, z, fields, start, stop, left, right, ...): z at places start to stop.
 
-        w: packed. left, right: which panels of the outputs of each group.
+        w: packed. left, right: which panels of the outputs of each group. What may follow is the
+        function of a loop over places, of the type of `Loops`, which runs behind each block; bytes
+        that it works in; and its arrays.
         """
         t, gemm = Text(), self.gemm
         x, w, z = (ArrayArgument(t, i) for i in range(3))
         t.do(f"%fields = getelementptr i8, ptr {ArrayArgument(t, 3).data}, i64 0")
         start, stop, left, right = (number(t, i) for i in range(4, 8))
-        f = _Fields(t, "%fields")
+        f = Fields(t, "%fields")
         width, pixel = gemm.panel * gemm.size, t.mul(t.mul(f.outputs, f.groups), gemm.size)
         row = t.mul(t.ceil(f.outputs, gemm.panel), width)
         each, apart = self._packed(t, f), t.mul(f.apart, gemm.size)
+        behind = Behind(t, gemm)
         unlocked = Unlocked(t, "true")
         unlocked.start()
         block = _PatchBlock(t, gemm, f, self._line)
@@ -240,9 +246,11 @@ class Convolutions:
             rows = t.least(t.sub(stop, m), f.block)
             block.start(m, rows)
             t.loop(0, f.groups, 1, lambda group: part(group, m, rows))
+            behind.run(m, t.add(m, rows))
 
         t.loop(start, stop, f.block, places)
         block.free()
+        behind.free()
         unlocked.stop()
         return built_in("conv", t, z.object)
 
@@ -287,7 +295,7 @@ class Convolutions:
         t.do(f"%fields = getelementptr i8, ptr {ArrayArgument(t, 3).data}, i64 0")
         count, start, stop = (number(t, i) for i in range(4, 7))
         work = ArrayArgument(t, 7)
-        f = _Fields(t, "%fields")
+        f = Fields(t, "%fields")
         size, apart = gemm.size, t.mul(f.apart, gemm.size)
         pixel = t.mul(t.mul(f.outputs, f.groups), size)
         slices = t.div(t.add(f.depth, t.sub(f.slice, 1)), f.slice)
@@ -378,7 +386,7 @@ class _RunCopies:
 class _PatchBlock:
     """Patches of a block of places: pixels where they lie, or what `gather` puts into a buffer."""
 
-    def __init__(self, t: Text, gemm: Gemm, f: _Fields, line: int) -> None:
+    def __init__(self, t: Text, gemm: Gemm, f: Fields, line: int) -> None:
         self.t, self.gemm, self.f, self.line = t, gemm, f, line
         corners = t.mul(f.block, CORNER)
         self._memory, self._buffer = gemm.aligned(t, t.add(t.mul(f.block, line), corners))
@@ -402,6 +410,40 @@ class _PatchBlock:
         t.when(self._direct, _nothing, lambda: t.do(f"call void @gather({given})"))
         stride = t.chosen(self._direct, "i64", self._pixel, self.line)
         return t.chosen(self._direct, "ptr", there, self._buffer), stride
+
+    def free(self) -> None:
+        """Give its memory back."""
+        self.t.do(f"call void @free(ptr {self._memory})")
+
+
+class Behind:
+    """The loop behind blocks of a convolution, if there is one among the arguments."""
+
+    FIRST = 8  # argument
+
+    def __init__(self, t: Text, gemm: Gemm) -> None:
+        self.t = t
+        self._there = t(f"icmp sgt i64 %count, {self.FIRST}")
+        address, room = (
+            t.value_if(self._there, "i64", partial(number, t, at), "0")
+            for at in (self.FIRST, self.FIRST + 1)
+        )
+        self._function = t(f"inttoptr i64 {address} to ptr")
+        self._memory, self._workspace = gemm.aligned(t, room)
+        t.do("%frame = alloca ptr, i64 %count")
+        first = self.FIRST + 2
+
+        def place(i: str) -> None:
+            array = t.load("ptr", t.at("%args", t.mul(i, 8)))
+            where = t.at("%frame", t.mul(t.sub(i, first), 8))
+            t.do(f"store ptr {t.load('ptr', t.at(array, 16))}, ptr {where}")
+
+        t.loop(first, "%count", 1, place)
+
+    def run(self, start: str, stop: str) -> None:
+        """From place start to stop."""
+        given = f"ptr %frame, i64 {start}, i64 {stop}, ptr null, ptr {self._workspace}"
+        self.t.when(self._there, lambda: self.t.do(f"call void {self._function}({given})"))
 
     def free(self) -> None:
         """Give its memory back."""

@@ -27,6 +27,7 @@ SHARED = 1 << 22  # multiplications from which on several threads take part
 BLOCK = 240  # places at a time, at most: a multiple of the heights of tiles
 TILE = 12  # places that a part is a multiple of
 LINE = 64
+FEW = 8  # channels, which make short rows
 
 
 def convolution_writer(node: Node, threads: int, keep: bool = True) -> Writer | None:
@@ -47,13 +48,20 @@ class Convolved:
     """A convolution of images of one shape, with filters of another, by compiled code.
 
     x: (N, H, W, C)    w: (height, width, C / groups, out)    z: (N, H', W', out)
+    crop: leave out rows and columns of the window that never see the image.
     """
 
     def __init__(
-        self, dtype: DType, x: tuple[int, ...], window: Window, outputs: int, groups: int
+        self,
+        dtype: DType,
+        x: tuple[int, ...],
+        window: Window,
+        outputs: int,
+        groups: int,
+        crop: bool = False,
     ) -> None:
         self.dtype, self.groups = dtype, groups
-        self.window, self.taps = _cropped(window)
+        self.window, self.taps = _cropped(window) if crop else (window, (slice(None), slice(None)))
         n, height, width, channels = x
         down, across = self.window.axes
         own = channels // groups
@@ -100,7 +108,7 @@ class Convolved:
     def image(self, x: Any) -> Any:
         """An image as it is read: in order, its groups one after the other."""
         if self.groups == 1:
-            return np.ascontiguousarray(x)
+            return _in_order(x)
         apart = x.reshape(*x.shape[:3], self.groups, -1)
         return np.ascontiguousarray(apart.transpose(3, 0, 1, 2, 4))
 
@@ -114,32 +122,40 @@ class Convolved:
         library.windows(self.dtype, "conv_pack")(w, to, self.fields())
         return to
 
-    def runner(self, threads: int) -> Writer:
-        """run(x, packed w, z), of arrays in order: shared out by places, or by outputs if few."""
-        conv, fields, places, panels = (
-            library.windows(self.dtype, "conv"),
-            self.fields(),
-            self.places,
-            self.panels,
-        )
-        if threads == 1 or self.work < SHARED:
-            return lambda x, w, z: conv(x, w, z, fields, 0, places, 0, panels)
-        few = places < 2 * TILE * threads
-        parts = min(threads, panels) if few else min(4 * threads, places // (2 * TILE))
-        count = panels if few else -(-places // TILE)
-        cuts = [count * i // parts * (1 if few else TILE) for i in range(parts)]
-        cuts.append(panels if few else places)
-        ranges = [(0, places, *cut) if few else (*cut, 0, panels) for cut in pairwise(cuts)]
+    def few(self, threads: int) -> bool:
+        """Whether the outputs are shared out among threads, since there are few places."""
+        return self._shared(threads) and self.places < 2 * TILE * threads
 
-        def run(x: Any, w: Any, z: Any) -> None:
-            parallel(lambda i: conv(x, w, z, fields, *ranges[i]), parts, threads)
+    def _shared(self, threads: int) -> bool:
+        return threads > 1 and self.work >= SHARED
+
+    def runner(self, threads: int) -> Writer:
+        """run(x, packed w, z, ...), of arrays in order: shared out by places, or by outputs if few.
+
+        What stands for dots is as for conv, and only where places are shared out.
+        """
+        conv, fields = library.windows(self.dtype, "conv"), self.fields()
+        places, panels = self.places, self.panels
+        if not self._shared(threads):
+            return lambda x, w, z, *behind: conv(x, w, z, fields, 0, places, 0, panels, *behind)
+        if self.few(threads):
+            parts = min(threads, panels)
+            cuts = [panels * i // parts for i in range(parts + 1)]
+            ranges = [(0, places, *cut) for cut in pairwise(cuts)]
+        else:
+            parts = min(4 * threads, places // (2 * TILE))
+            cuts = [min(-(-places // TILE) * i // parts * TILE, places) for i in range(parts + 1)]
+            ranges = [(*cut, 0, panels) for cut in pairwise(cuts)]
+
+        def run(x: Any, w: Any, z: Any, *behind: Any) -> None:
+            parallel(lambda i: conv(x, w, z, fields, *ranges[i], *behind), parts, threads)
 
         return run
 
     def filter_gradient(self, threads: int) -> Writer:
         """run(x, dz, dw), of arrays in order: shared out by rows of dw."""
         run = library.windows(self.dtype, "conv_filter")
-        shared = threads > 1 and self.work >= SHARED
+        shared = self._shared(threads)
         least = max(-(-self.depth // DEPTH), threads if shared else 1)
         each = min(_up(-(-self.depth // least)), DEPTH)
         slices = self.groups * -(-self.depth // each)
@@ -149,19 +165,25 @@ class Convolved:
         several = places > fields[FIELDS.index("block")]
 
         def gradient(x: Any, dz: Any, dw: Any) -> None:
-            made = dw[self.taps]
-            to = made if made.flags.c_contiguous else np.empty_like(made)
-            if several or made.shape != dw.shape:
+            work = dw
+            if several:
                 dw.fill(0)
-                to.fill(0)
-            work = np.zeros((2, *to.shape), to.dtype) if several else to
+                work = np.zeros((2, *dw.shape), dw.dtype)
             parallel(
-                lambda i: run(x, to, dz, fields, places, cuts[i], cuts[i + 1], work), parts, threads
+                lambda i: run(x, dw, dz, fields, places, cuts[i], cuts[i + 1], work), parts, threads
             )
-            if to is not made:
-                made[...] = to
 
         return gradient
+
+
+def _in_order(x: Any) -> Any:
+    """x, or a copy in row-major order: channel by channel where they are few."""
+    if x.flags.c_contiguous or x.shape[3] > FEW:
+        return np.ascontiguousarray(x)
+    made = np.empty(x.shape, x.dtype)
+    for c in range(x.shape[3]):
+        made[..., c] = x[..., c]
+    return made
 
 
 def _up(places: int) -> int:
@@ -196,16 +218,20 @@ class _Kept:
 _kept: WeakValueDictionary[Any, _Kept] = WeakValueDictionary()
 
 
+def _constant(w: Tensor) -> tuple[Any, list[Op]]:
+    """The array that w is a view of, and the views, where it is a constant; else None."""
+    views: list[Op] = []
+    while type(w.node.op) in (Transpose, Reshape):
+        views.append(w.node.op)
+        w = w.node.inputs[0]
+    return (w.node.op.value if type(w.node.op) is Constant else None), views
+
+
 def _packing(w: Tensor, how: Convolved, keep: bool) -> Callable[[Any], Any]:
     """The packed filters, of filters: packed in each call, or in the first where w is constant."""
-    views: list[Op] = []
-    t = w
-    while type(t.node.op) in (Transpose, Reshape):
-        views.append(t.node.op)
-        t = t.node.inputs[0]
-    if not keep or type(t.node.op) is not Constant:
+    value, views = _constant(w)
+    if not keep or value is None:
         return how.packed
-    value = t.node.op.value
     cut = tuple([(taps.start, taps.stop) for taps in how.taps])
     key = id(value), *views, how.groups, cut
     kept = _kept.setdefault(key, _Kept(value))
@@ -221,17 +247,39 @@ def _packing(w: Tensor, how: Convolved, keep: bool) -> Callable[[Any], Any]:
 # --- what runs for a node ----------------------------------------------------------------------
 
 
-def _conv(node: Node, threads: int, keep: bool) -> Writer:
+def _of(node: Node) -> Convolved:
     op: Any = node.op
     x, w = node.inputs
     window = op.moved(op.spatial(x.shape), w.shape[:2], op.dilation)
-    how = Convolved(x.dtype, _lengths(x), window, _lengths(w)[3], op.groups)
-    run, packed = how.runner(threads), _packing(w, how, keep)
+    value, _ = _constant(w)
+    crop = value is not None and bool(np.isfinite(value).all())
+    return Convolved(x.dtype, _lengths(x), window, _lengths(w)[3], op.groups, crop)
 
-    def conv(x: Any, w: Any, out: Any) -> None:
-        run(how.image(x), packed(w), out)
 
-    return conv
+class Convolving(NamedTuple):
+    """How a convolution runs.
+
+    image, filters  x and w, in any strides, as they are read
+    run             run(image, filters, z, ...), of which the rest is a loop behind it
+    few             whether its outputs are shared out among threads, so that nothing can be behind
+    """
+
+    image: Callable[[Any], Any]
+    filters: Callable[[Any], Any]
+    run: Writer
+    few: bool
+
+
+def convolving(node: Node, threads: int, keep: bool) -> Convolving:
+    """Of a Conv2D, by products."""
+    how = _of(node)
+    filters = _packing(node.inputs[1], how, keep)
+    return Convolving(how.image, filters, how.runner(threads), how.few(threads))
+
+
+def _conv(node: Node, threads: int, keep: bool) -> Writer:
+    image, filters, run, _ = convolving(node, threads, keep)
+    return lambda x, w, out: run(image(x), filters(w), out)
 
 
 class _Phase(NamedTuple):

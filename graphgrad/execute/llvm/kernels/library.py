@@ -17,6 +17,7 @@ from .binary_search import Searching
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .scatter_add import NAMES, Adding
+from .sweeps import Sweeps
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -70,6 +71,15 @@ def filling(name: str) -> Callable[..., Any]:
     least = ("declare i64 @llvm.smin.i64(i64, i64)", "declare i64 @llvm.smax.i64(i64, i64)")
     text = "\n".join((*DECLARATIONS, *least, philox.filling(name)))
     return load(text, [name])[name]
+
+
+@cache
+def sweep(dtype: DType, name: str) -> Callable[..., Any]:
+    """The function of Sweeps of this name: by_channel or largest."""
+    gemm = _gemm(dtype)
+    sweeps = Sweeps(gemm)
+    text = "\n".join((*DECLARATIONS, *gemm.declarations(), *sweeps.functions()))
+    return load(text, Sweeps.names)[name]
 
 
 def _gemm(dtype: DType) -> Gemm:
