@@ -7,9 +7,10 @@ A convolution is a matrix product, and so is its adjoint for the filter:
 
 Places of all rows and examples stand in one axis, so small images fill tiles as well as large ones.
 The patches of a block of places, DEPTH of their numbers at a time, are gathered into a buffer that
-stays in the cache; a window of one place that moves by one is read where it lies. A run is what is
-side by side in the image: a row of the window, or where it is dilated, one place. Filters are
-packed before, once for a program where they are constants.
+stays in the cache; a window of one place that moves by one is read where it lies. Of wide images, a
+block is a row of outputs, and patches are read, with overlap, in one example with its borders. A
+run is what is side by side in the image: a row of the window, or where it is dilated, one place.
+Filters are packed before, once for a program where they are constants.
 
 The adjoint for the image is a convolution of dz with w turned round and its channels exchanged;
 with strides, one for each of the s t places that pixels have in a step. Images are (N, H, W, C),
@@ -18,7 +19,7 @@ those that are read in groups (groups, N, H, W, C / groups); arrays are contiguo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..emit.arrays import ArrayArgument, Unlocked, built_in, number
@@ -44,8 +45,12 @@ FIELDS = (
     "outputs",
     "groups",
     "block",
+    "chunk",
+    "stretch",
     "slice",
-    "direct",
+    "mode",
+    "high",
+    "wide",
 )
 """What the functions are told of a convolution, as an array of int64.
 
@@ -53,12 +58,14 @@ own, outputs    channels of a group, of the image and of what comes out
 apart           entries from the image of a group to the next
 columns, run    runs in a row of the window, and the numbers in one
 depth           numbers of a patch
-block, slice    places, and numbers of a filter's gradient, at a time
-direct          whether patches are pixels
+block, chunk    places at a time, and those whose parts of a filter's gradient are one sum
+stretch, slice  numbers of a patch that are cut into slices, and those of a slice
+mode            GATHERED, or where else patches are read
+high, wide      lengths of a bordered image
 """
+GATHERED, PIXELS, BORDERED = range(3)
 
 
-TOGETHER = 8  # blocks of places whose parts of a filter's gradient are summed one after the other
 CORNER = 24  # bytes of what is known of a place
 
 
@@ -81,7 +88,11 @@ class Convolutions:
 
     def declarations(self) -> tuple[str, ...]:
         """What the text calls beyond what Gemm declares."""
-        return ("declare i64 @llvm.smax.i64(i64, i64)",)
+        return (
+            "declare i64 @llvm.smax.i64(i64, i64)",
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        )
 
     def functions(self) -> tuple[str, ...]:
         """The definitions; those for Python are `conv`, `conv_filter` and `conv_pack`."""
@@ -180,13 +191,19 @@ class Convolutions:
         size = self.gemm.size
         row, each = t.mul(t.mul(f.outputs, f.groups), size), self._packed(t, f)
 
+        across = t.mul(t.ceil(f.outputs, self.gemm.panel), self.gemm.panel * size)
+
         def one(group: str) -> None:
             source = t.at(w.data, t.mul(t.mul(group, f.outputs), size))
             target = t.at(to.data, t.mul(group, each))
-            t.do(
-                f"call void @pack(ptr {source}, i64 {row}, i64 {size}, ptr {target}, "
-                f"i64 {f.outputs}, i64 {f.depth})"
-            )
+
+            def pack(k: str, depth: str) -> None:
+                t.do(
+                    f"call void @pack(ptr {t.at(source, t.mul(k, row))}, i64 {row}, i64 {size}, "
+                    f"ptr {t.at(target, t.mul(k, across))}, i64 {f.outputs}, i64 {depth})"
+                )
+
+            _slices(t, f, pack)
 
         t.loop(0, f.groups, 1, one)
         return built_in("conv_pack", t, to.object)
@@ -211,19 +228,18 @@ class Convolutions:
         f = Fields(t, "%fields")
         width, pixel = gemm.panel * gemm.size, t.mul(t.mul(f.outputs, f.groups), gemm.size)
         row = t.mul(t.ceil(f.outputs, gemm.panel), width)
-        each, apart = self._packed(t, f), t.mul(f.apart, gemm.size)
+        each = self._packed(t, f)
         behind = Behind(t, gemm)
         unlocked = Unlocked(t, "true")
         unlocked.start()
         block = _PatchBlock(t, gemm, f, self._line)
 
         def part(group: str, m: str, rows: str) -> None:
-            image = t.at(x.data, t.mul(group, apart))
+            image = block.image(x.data, group)
             b = t.at(w.data, t.mul(group, each))
             c = t.at(t.at(z.data, t.mul(m, pixel)), t.mul(t.mul(group, f.outputs), gemm.size))
 
-            def slice_of_depth(k: str) -> None:
-                depth = t.least(t.sub(f.depth, k), DEPTH)
+            def slice_of_depth(k: str, depth: str) -> None:
                 a, stride = block.patches(image, m, rows, k, depth)
                 slab = t.at(b, t.mul(k, row))
 
@@ -240,11 +256,11 @@ class Convolutions:
 
                 t.loop(left, right, 1, stripe)
 
-            t.loop(0, f.depth, DEPTH, slice_of_depth)
+            _slices(t, f, slice_of_depth)
 
         def places(m: str) -> None:
             rows = t.least(t.sub(stop, m), f.block)
-            block.start(m, rows)
+            block.start(x.data, m, rows)
             t.loop(0, f.groups, 1, lambda group: part(group, m, rows))
             behind.run(m, t.add(m, rows))
 
@@ -287,8 +303,8 @@ class Convolutions:
         """conv_filter(x, dw, dz, fields, places, start, stop, work): slices of dw.
 
         Slice q of a group has the rows of dw from q times `slice` on; those from start to stop are
-        made, group after group. Where there are several blocks of places, the sums of TOGETHER are
-        in work[0], which `settle` adds to dw. Before, dw and work[1] are 0.
+        made, group after group. Where there are several chunks of places, the sums of one are in
+        work[0], which `settle` adds to dw. Before, dw and work[1] are 0.
         """
         t, gemm = Text(), self.gemm
         x, w, z = (ArrayArgument(t, i) for i in range(3))
@@ -296,58 +312,60 @@ class Convolutions:
         count, start, stop = (number(t, i) for i in range(4, 7))
         work = ArrayArgument(t, 7)
         f = Fields(t, "%fields")
-        size, apart = gemm.size, t.mul(f.apart, gemm.size)
+        size = gemm.size
         pixel = t.mul(t.mul(f.outputs, f.groups), size)
         slices = t.div(t.add(f.depth, t.sub(f.slice, 1)), f.slice)
-        together = t.mul(f.block, TOGETHER)
-        several = t(f"icmp sgt i64 {count}, {f.block}")
+        several = t(f"icmp sgt i64 {count}, {f.chunk}")
         made = t.chosen(several, "ptr", work.data, w.data)
         lost = t.at(work.data, t.mul(f.depth, pixel))
         unlocked = Unlocked(t, "true")
         unlocked.start()
         block = _PatchBlock(t, gemm, f, self._line)
+        panels = t.ceil(f.outputs, gemm.panel)
 
-        def one(q: str) -> None:
+        def chunk(c: str) -> None:
+            t.loop(start, stop, 1, lambda q: one(q, c, t.least(t.add(c, f.chunk), count)))
+
+        def one(q: str, first: str, last: str) -> None:
             group = t.div(q, slices)
             k = t.mul(t(f"urem i64 {q}, {slices}"), f.slice)
             depth = t.least(t.sub(f.depth, k), f.slice)
             corner = t.mul(t.mul(group, f.outputs), size)
-            image = t.at(x.data, t.mul(group, apart))
             below = t.add(t.mul(k, pixel), corner)
 
-            def places(m: str) -> None:
-                rows = t.least(t.sub(count, m), f.block)
-                block.start(m, rows)
-                part = t(f"urem i64 {m}, {together}")
-                begun = t(f"icmp ne i64 {part}, 0")
-                ends = t(f"icmp eq i64 {t.add(part, f.block)}, {together}")
-                ends = t(f"or i1 {ends}, {t(f'icmp sge i64 {t.add(m, rows)}, {count}')}")
-                last = t(f"and i1 {several}, {ends}")
-                a, stride = block.patches(image, m, rows, k, depth)
-                dz = t.at(z.data, t.add(t.mul(m, pixel), corner))
+            def panel(p: str, act: Callable[[str, str], None]) -> None:
+                before = t.mul(p, gemm.panel)
+                act(t.mul(before, size), t.least(t.sub(f.outputs, before), gemm.panel))
 
-                def panel(p: str) -> None:
-                    before = t.mul(p, gemm.panel)
-                    cols = t.least(t.sub(f.outputs, before), gemm.panel)
-                    aside = t.mul(before, size)
-                    there = t.add(below, aside)
-                    total, sums, rest = (t.at(base, there) for base in (w.data, made, lost))
+            def places(m: str) -> None:
+                rows = t.least(t.sub(last, m), f.block)
+                block.start(x.data, m, rows)
+                a, stride = block.patches(block.image(x.data, group), m, rows, k, depth)
+                dz = t.at(z.data, t.add(t.mul(m, pixel), corner))
+                begun = t(f"icmp ne i64 {m}, {first}")
+
+                def summed(aside: str, cols: str) -> None:
                     given = (
                         f"ptr {a}, i64 {size}, i64 {stride}, ptr {t.at(dz, aside)}, i64 {pixel}, "
-                        f"ptr {sums}, i64 {pixel}, i64 {depth}, i64 {rows}"
+                        f"ptr {t.at(made, t.add(below, aside))}, i64 {pixel}, i64 {depth}, "
+                        f"i64 {rows}"
                     )
                     gemm.stripes(t, given, cols, begun)
-                    settled = (
-                        f"call void @settle(ptr {total}, ptr {sums}, ptr {rest}, i64 {pixel}, "
-                        f"i64 {depth}, i64 {cols})"
-                    )
-                    t.when(last, lambda: t.do(settled))
 
-                t.loop(0, t.ceil(f.outputs, gemm.panel), 1, panel)
+                t.loop(0, panels, 1, lambda p: panel(p, summed))
 
-            t.loop(0, count, f.block, places)
+            def settled(aside: str, cols: str) -> None:
+                there = t.add(below, aside)
+                total, sums, rest = (t.at(base, there) for base in (w.data, made, lost))
+                t.do(
+                    f"call void @settle(ptr {total}, ptr {sums}, ptr {rest}, i64 {pixel}, "
+                    f"i64 {depth}, i64 {cols})"
+                )
 
-        t.loop(start, stop, 1, one)
+            t.loop(first, last, f.block, places)
+            t.when(several, lambda: t.loop(0, panels, 1, lambda p: panel(p, settled)))
+
+        t.loop(0, count, f.chunk, chunk)
         block.free()
         unlocked.stop()
         return built_in("conv_filter", t, w.object)
@@ -384,36 +402,109 @@ class _RunCopies:
 
 
 class _PatchBlock:
-    """Patches of a block of places: pixels where they lie, or what `gather` puts into a buffer."""
+    """Patches of a block of places: see the modes."""
 
     def __init__(self, t: Text, gemm: Gemm, f: Fields, line: int) -> None:
         self.t, self.gemm, self.f, self.line = t, gemm, f, line
-        corners = t.mul(f.block, CORNER)
-        self._memory, self._buffer = gemm.aligned(t, t.add(t.mul(f.block, line), corners))
-        self._corners = t.at(self._buffer, t.mul(f.block, line))
-        self._direct = t(f"icmp ne i64 {f.direct}, 0")
+        modes = (GATHERED, PIXELS, BORDERED)
+        self._gathered, self._pixels, self._bordered = (
+            t(f"icmp eq i64 {f.mode}, {mode}") for mode in modes
+        )
         self._pixel = t.mul(f.own, gemm.size)
+        self._wide = t.mul(f.wide, self._pixel)
+        self._whole = t.mul(f.high, self._wide)
+        corners = t.mul(f.block, CORNER)
+        borders = t.mul(self._whole, f.groups)
+        room = t.chosen(self._gathered, "i64", t.add(t.mul(f.block, line), corners), borders)
+        room = t.chosen(self._pixels, "i64", 0, room)
+        self._memory, self._buffer = gemm.aligned(t, room)
+        zeroed = f"call void @llvm.memset.p0.i64(ptr {self._buffer}, i8 0, i64 {room}, i1 false)"
+        t.when(self._bordered, lambda: t.do(zeroed))
+        self._corners = t.at(self._buffer, t.mul(f.block, line))
+        self._row, self._example = t("alloca ptr"), t("alloca i64")
+        t.do(f"store ptr {self._buffer}, ptr {self._row}")
+        t.do(f"store i64 -1, ptr {self._example}")
 
-    def start(self, m: str, rows: str) -> None:
+    def start(self, x: str, m: str, rows: str) -> None:
         """The block from place m on."""
         given = f"ptr %fields, i64 {m}, i64 {rows}, ptr {self._corners}"
-        self.t.when(self._direct, _nothing, lambda: self.t.do(f"call void @corners({given})"))
+        corners = f"call void @corners({given})"
+        self.t.when(self._gathered, lambda: self.t.do(corners))
+        self.t.when(self._bordered, lambda: self._border(x, m))
 
-    def patches(self, x: str, m: str, rows: str, k: str, depth: str) -> tuple[str, str]:
-        """Where numbers k to k + depth of its patches are, and the stride of these."""
+    def _border(self, x: str, m: str) -> None:
+        """Its row, in its example, which is copied where the block before was of another."""
+        t, f = self.t, self.f
+        row = t.div(m, f.out_width)
+        n, h = t.div(row, f.out_height), t(f"urem i64 {row}, {f.out_height}")
+        there = t.at(self._buffer, t.mul(t.mul(h, f.down), self._wide))
+        t.do(f"store ptr {there}, ptr {self._row}")
+        line = t.mul(f.width, self._pixel)
+        rows = t.least(f.height, t.sub(f.high, f.top))
+        size = t.mul(t.least(f.width, t.sub(f.wide, f.left)), self._pixel)
+        example = t.mul(t.mul(n, f.height), line)
+
+        def copy(group: str) -> None:
+            source = t.at(self._apart(x, group), example)
+            corner = t.add(t.mul(f.top, self._wide), t.mul(f.left, self._pixel))
+            target = t.at(t.at(self._buffer, t.mul(group, self._whole)), corner)
+
+            def one(y: str) -> None:
+                pair = (
+                    f"ptr {t.at(target, t.mul(y, self._wide))}, ptr {t.at(source, t.mul(y, line))}"
+                )
+                t.do(f"call void @llvm.memcpy.p0.p0.i64({pair}, i64 {size}, i1 false)")
+
+            t.loop(0, rows, 1, one)
+
+        def copies() -> None:
+            t.loop(0, f.groups, 1, copy)
+            t.do(f"store i64 {n}, ptr {self._example}")
+
+        t.when(t(f"icmp ne i64 {t.load('i64', self._example)}, {n}"), copies)
+
+    def _apart(self, x: str, group: str) -> str:
+        return self.t.at(x, self.t.mul(group, self.t.mul(self.f.apart, self.gemm.size)))
+
+    def image(self, x: str, group: str) -> str:
+        """Where patches of a group are read: in its image, or in the row with borders."""
         t = self.t
-        there = t.at(t.at(x, t.mul(m, self._pixel)), t.mul(k, self.gemm.size))
+        bordered = t.at(t.load("ptr", self._row), t.mul(group, self._whole))
+        return t.chosen(self._bordered, "ptr", bordered, self._apart(x, group))
+
+    def patches(self, image: str, m: str, rows: str, k: str, depth: str) -> tuple[str, str]:
+        """Where numbers k to k + depth of its patches are, and the stride of these."""
+        t, f = self.t, self.f
         given = (
-            f"ptr {x}, ptr %fields, ptr {self._corners}, i64 {rows}, i64 {k}, i64 {depth}, "
+            f"ptr {image}, ptr %fields, ptr {self._corners}, i64 {rows}, i64 {k}, i64 {depth}, "
             f"ptr {self._buffer}"
         )
-        t.when(self._direct, _nothing, lambda: t.do(f"call void @gather({given})"))
-        stride = t.chosen(self._direct, "i64", self._pixel, self.line)
-        return t.chosen(self._direct, "ptr", there, self._buffer), stride
+        t.when(self._gathered, lambda: t.do(f"call void @gather({given})"))
+        pixel = t.at(t.at(image, t.mul(m, self._pixel)), t.mul(k, self.gemm.size))
+        r, rest = t.div(k, f.run), t(f"urem i64 {k}, {f.run}")
+        below = t.mul(t.mul(t.div(r, f.columns), f.spread_down), self._wide)
+        across = t.mul(t.mul(t(f"urem i64 {r}, {f.columns}"), f.spread_right), self._pixel)
+        inside = t.at(image, t.add(t.add(below, across), t.mul(rest, self.gemm.size)))
+        where = t.chosen(self._pixels, "ptr", pixel, inside)
+        step = t.mul(t.chosen(self._bordered, "i64", f.right, 1), self._pixel)
+        return (
+            t.chosen(self._gathered, "ptr", self._buffer, where),
+            t.chosen(self._gathered, "i64", self.line, step),
+        )
 
     def free(self) -> None:
         """Give its memory back."""
         self.t.do(f"call void @free(ptr {self._memory})")
+
+
+def _slices(t: Text, f: Fields, one: Callable[[str, str], None]) -> None:
+    """one(k, depth) for the slices of a patch."""
+
+    def stretch(start: str) -> None:
+        stop = t.least(t.add(start, f.stretch), f.depth)
+        t.loop(start, stop, f.slice, lambda k: one(k, t.least(t.sub(stop, k), f.slice)))
+
+    t.loop(0, f.depth, f.stretch, stretch)
 
 
 class Behind:
@@ -448,10 +539,6 @@ class Behind:
     def free(self) -> None:
         """Give its memory back."""
         self.t.do(f"call void @free(ptr {self._memory})")
-
-
-def _nothing() -> None:
-    pass
 
 
 def _most(t: Text, a: str | int, b: str | int) -> str:

@@ -19,7 +19,7 @@ from ....ops.nn.moving_windows import ONE, Extent, Window
 from ....ops.shape.reshaping import Reshape, Transpose
 from ...run.threads import parallel
 from . import library
-from .convolution import FIELDS
+from .convolution import BORDERED, FIELDS, GATHERED, PIXELS
 from .gemm import DEPTH
 
 Writer = Callable[..., Any]
@@ -28,6 +28,9 @@ BLOCK = 240  # places at a time, at most: a multiple of the heights of tiles
 TILE = 12  # places that a part is a multiple of
 LINE = 64
 FEW = 8  # channels, which make short rows
+TOGETHER = 8  # blocks that are a chunk
+NARROW, NEAR = 128, 1 << 19  # outputs, and bytes of filters, up to which images are read in rows
+FILLED = 0.95  # of the time of tiles that is spent on outputs
 
 
 def convolution_writer(node: Node, threads: int, keep: bool = True) -> Writer | None:
@@ -70,8 +73,9 @@ class Convolved:
         self.places = n * down.out * across.out
         self.outputs = outputs // groups
         self.panels = -(-self.outputs // library.panel(dtype))
-        blocks = -(-self.places // BLOCK)
+        block = _up(-(-self.places // -(-self.places // BLOCK)))
         plain = (self.window.size, self.window.strides) == (ONE, ONE)
+        whole = plain and not any(e.low or e.out != e.length for e in self.window.axes)
         self._told = {
             "height": height,
             "width": width,
@@ -90,20 +94,55 @@ class Convolved:
             "depth": self.depth,
             "outputs": self.outputs,
             "groups": groups,
-            "block": _up(-(-self.places // blocks)),
+            "block": block,
+            "chunk": block * TOGETHER,
+            "stretch": self.depth,
             "slice": DEPTH,
-            "direct": plain and not any(e.low or e.out != e.length for e in self.window.axes),
+            "mode": PIXELS if whole else GATHERED,
+            "high": down.out,
+            "wide": across.out,
         }
+        self._conv = self._told | (self._by_rows() if self._has_rows() else {})
+
+    def _has_rows(self) -> bool:
+        """Whether the outputs of a row fill tiles, and filters may be read again for each."""
+        down, across = self.window.axes
+        filled = across.out / sum(max(h, 4) for h in library.tiles(self.dtype, across.out))
+        size = self.depth * self.outputs * self.dtype.itemsize
+        some = self.outputs <= NARROW and size <= NEAR and min(down.low, across.low) >= 0
+        return math.prod(self.window.size) > 1 and filled > FILLED and some
+
+    def _by_rows(self) -> dict[str, int]:
+        """What is told of a convolution in rows."""
+        sizes = zip(
+            self.window.axes,
+            self.window.size,
+            self.window.strides,
+            self.window.dilation,
+            strict=True,
+        )
+        high, wide = ((e.out - 1) * s + (k - 1) * d + 1 for e, k, s, d in sizes)
+        run = self._told["run"]
+        pieces = -(-run // DEPTH)
+        return {
+            "block": self.window.axes[1].out,
+            "chunk": self.window.axes[0].out * self.window.axes[1].out,
+            "stretch": run,
+            "slice": -(-run // pieces),
+            "mode": BORDERED,
+            "high": high,
+            "wide": wide,
+        }
+
+    @property
+    def slices(self) -> tuple[int, int]:
+        """How filters are packed."""
+        return self._conv["stretch"], self._conv["slice"]
 
     @property
     def work(self) -> int:
         """Multiplications."""
         return int(self.places * self.depth * self.outputs * self.groups)
-
-    def fields(self, **more: int) -> Any:
-        """What the functions are told."""
-        told = self._told | more
-        return np.array([told[name] for name in FIELDS], np.int64)
 
     def image(self, x: Any) -> Any:
         """An image as it is read: in order, its groups one after the other."""
@@ -119,7 +158,7 @@ class Convolved:
         memory = np.empty(size + LINE, np.uint8)
         start = -memory.ctypes.data % LINE
         to = memory[start : start + size]
-        library.windows(self.dtype, "conv_pack")(w, to, self.fields())
+        library.windows(self.dtype, "conv_pack")(w, to, _fields(self._conv))
         return to
 
     def few(self, threads: int) -> bool:
@@ -134,7 +173,7 @@ class Convolved:
 
         What stands for dots is as for conv, and only where places are shared out.
         """
-        conv, fields = library.windows(self.dtype, "conv"), self.fields()
+        conv, fields = library.windows(self.dtype, "conv"), _fields(self._conv)
         places, panels = self.places, self.panels
         if not self._shared(threads):
             return lambda x, w, z, *behind: conv(x, w, z, fields, 0, places, 0, panels, *behind)
@@ -143,8 +182,9 @@ class Convolved:
             cuts = [panels * i // parts for i in range(parts + 1)]
             ranges = [(0, places, *cut) for cut in pairwise(cuts)]
         else:
-            parts = min(4 * threads, places // (2 * TILE))
-            cuts = [min(-(-places // TILE) * i // parts * TILE, places) for i in range(parts + 1)]
+            unit = self._conv["block"] if self._conv["mode"] == BORDERED else TILE
+            parts = min(4 * threads, max(places // max(unit, 2 * TILE), 1))
+            cuts = [min(-(-places // unit) * i // parts * unit, places) for i in range(parts + 1)]
             ranges = [(*cut, 0, panels) for cut in pairwise(cuts)]
 
         def run(x: Any, w: Any, z: Any, *behind: Any) -> None:
@@ -152,17 +192,29 @@ class Convolved:
 
         return run
 
+    def _even(self, pieces: int) -> int:
+        """The length of at least so many equal pieces of a run; 0 where it has none."""
+        run = self._told["run"]
+        lengths = [d for d in range(TILE, DEPTH + 1) if run % d == 0 and run >= pieces * d]
+        return max(lengths, key=lambda d: (d % TILE == 0, d), default=0)
+
     def filter_gradient(self, threads: int) -> Writer:
         """run(x, dz, dw), of arrays in order: shared out by rows of dw."""
         run = library.windows(self.dtype, "conv_filter")
         shared = self._shared(threads)
-        least = max(-(-self.depth // DEPTH), threads if shared else 1)
-        each = min(_up(-(-self.depth // least)), DEPTH)
-        slices = self.groups * -(-self.depth // each)
+        told, pieces = self._told, 2 * threads if shared else 1
+        rows = self._conv["mode"] == BORDERED
+        even = self._even(-(-pieces * self._conv["run"] // (self.depth * self.groups)))
+        if rows and even:
+            told = self._conv | {"slice": even}
+        else:
+            least = max(-(-self.depth // DEPTH), pieces if shared else 1)
+            told = told | {"slice": min(_up(-(-self.depth // least)), DEPTH)}
+        slices = self.groups * -(-self.depth // told["slice"])
         parts = min(threads, slices) if shared else 1
         cuts = [slices * i // parts for i in range(parts + 1)]
-        fields, places = self.fields(slice=each), self.places
-        several = places > fields[FIELDS.index("block")]
+        fields, places = _fields(told), self.places
+        several = places > told["chunk"]
 
         def gradient(x: Any, dz: Any, dw: Any) -> None:
             work = dw
@@ -174,6 +226,10 @@ class Convolved:
             )
 
         return gradient
+
+
+def _fields(told: dict[str, int]) -> Any:
+    return np.array([told[name] for name in FIELDS], np.int64)
 
 
 def _in_order(x: Any) -> Any:
@@ -233,7 +289,7 @@ def _packing(w: Tensor, how: Convolved, keep: bool) -> Callable[[Any], Any]:
     if not keep or value is None:
         return how.packed
     cut = tuple([(taps.start, taps.stop) for taps in how.taps])
-    key = id(value), *views, how.groups, cut
+    key = id(value), *views, how.groups, cut, how.slices
     kept = _kept.setdefault(key, _Kept(value))
 
     def packed(w: Any) -> Any:

@@ -36,6 +36,15 @@ def panel(dtype: DType) -> int:
     return _gemm(dtype).panel
 
 
+def tiles(dtype: DType, rows: int) -> list[int]:
+    """The heights of the tiles over so many rows."""
+    made = []
+    for height in _gemm(dtype).heights:
+        made += [height] * (rows // height)
+        rows %= height
+    return made
+
+
 def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
     """matmul(a, b, out) or matmul(a, b, out, part, parts); see Gemm."""
     return _functions(dtype)[entry_name(transpose_a, transpose_b)]
