@@ -69,6 +69,10 @@ GATHERED, PIXELS, BORDERED = range(3)
 CORNER = 24  # bytes of what is known of a place
 
 
+NAMES = "conv", "conv_filter", "conv_pack", "conv_spread"
+"""The functions for Python."""
+
+
 class Fields:
     """Numbers that a function is told, read where it begins."""
 
@@ -95,7 +99,7 @@ class Convolutions:
         )
 
     def functions(self) -> tuple[str, ...]:
-        """The definitions; those for Python are `conv`, `conv_filter` and `conv_pack`."""
+        """The definitions; those for Python are `NAMES`."""
         return (
             self._corners(),
             self._gather(),
@@ -103,6 +107,7 @@ class Convolutions:
             self._conv(),
             self._settle(),
             self._conv_filter(),
+            self._conv_spread(),
         )
 
     # --- patches ------------------------------------------------------------------------------
@@ -183,24 +188,26 @@ class Convolutions:
     # --- the convolution ----------------------------------------------------------------------
 
     def _conv_pack(self) -> str:
-        """conv_pack(w, to, fields): the filters of every group, packed."""
+        """conv_pack(w, to, fields): the filters of every group, packed.
+
+        w: rows of a matrix, in any strides; groups are side by side in a row.
+        """
         t = Text()
         w, to = ArrayArgument(t, 0), ArrayArgument(t, 1)
         fields = ArrayArgument(t, 2).data
         f = Fields(t, fields)
-        size = self.gemm.size
-        row, each = t.mul(t.mul(f.outputs, f.groups), size), self._packed(t, f)
-
+        size, row, each = self.gemm.size, w.stride(2), self._packed(t, f)
         across = t.mul(t.ceil(f.outputs, self.gemm.panel), self.gemm.panel * size)
 
         def one(group: str) -> None:
-            source = t.at(w.data, t.mul(t.mul(group, f.outputs), size))
+            source = t.at(w.data, t.mul(t.mul(group, f.outputs), w.stride(1)))
             target = t.at(to.data, t.mul(group, each))
 
             def pack(k: str, depth: str) -> None:
+                rows, there = t.at(source, t.mul(k, row)), t.at(target, t.mul(k, across))
                 t.do(
-                    f"call void @pack(ptr {t.at(source, t.mul(k, row))}, i64 {row}, i64 {size}, "
-                    f"ptr {t.at(target, t.mul(k, across))}, i64 {f.outputs}, i64 {depth})"
+                    f"call void @pack(ptr {rows}, i64 {row}, i64 {w.stride(1)}, ptr {there}, "
+                    f"i64 {f.outputs}, i64 {depth})"
                 )
 
             _slices(t, f, pack)
@@ -369,6 +376,91 @@ class Convolutions:
         block.free()
         unlocked.stop()
         return built_in("conv_filter", t, w.object)
+
+    # --- the image's gradient, of few channels --------------------------------------------------
+
+    def _conv_spread(self) -> str:
+        """conv_spread(dz, w, dx, fields, start, stop): dx of examples start to stop, of one group.
+
+        For each row of dz, what its places give to their windows is a product with the filters; it
+        is added up in an image with borders. Windows that overlap are not added one after the
+        other: each would wait for the one before. fields: of the convolution; w: packed by columns.
+        """
+        t, gemm = Text(), self.gemm
+        z, w, x = (ArrayArgument(t, i) for i in range(3))
+        f = Fields(t, ArrayArgument(t, 3).data)
+        start, stop = number(t, 4), number(t, 5)
+        size, width = gemm.size, gemm.panel * gemm.size
+        pixel, line = t.mul(f.own, size), t.mul(t.mul(f.width, f.own), size)
+        wide, places = t.mul(f.wide, pixel), t.mul(f.outputs, size)
+        whole, row = t.mul(f.high, wide), t.mul(f.depth, size)
+        panels, across = t.ceil(f.depth, gemm.panel), t.div(f.run, f.own)
+        unlocked = Unlocked(t, "true")
+        unlocked.start()
+        block, made = gemm.aligned(t, t.add(whole, t.mul(f.out_width, row)))
+        total = t.at(made, t.mul(f.out_width, row))
+
+        def products(source: str) -> None:
+            def slice_of_depth(k: str) -> None:
+                depth = t.least(t.sub(f.outputs, k), DEPTH)
+                slab = t.at(w.data, t.mul(k, t.mul(panels, width)))
+
+                def stripe(p: str) -> None:
+                    before = t.mul(p, gemm.panel)
+                    given = (
+                        f"ptr {t.at(source, t.mul(k, size))}, i64 {places}, i64 {size}, "
+                        f"ptr {t.at(slab, t.mul(p, t.mul(depth, width)))}, i64 {width}, "
+                        f"ptr {t.at(made, t.mul(before, size))}, i64 {row}, i64 {f.out_width}, "
+                        f"i64 {depth}"
+                    )
+                    cols = t.least(t.sub(f.depth, before), gemm.panel)
+                    gemm.stripes(t, given, cols, t(f"icmp sgt i64 {k}, 0"))
+
+                t.loop(0, panels, 1, stripe)
+
+            t.loop(0, f.outputs, DEPTH, slice_of_depth)
+
+        def spread(h: str, begin: str) -> None:
+            r = t.mul(begin, t.mul(f.run, size))
+            down = t.add(t.mul(h, f.down), t.mul(begin, f.spread_down))
+            there = t.at(total, t.mul(down, wide))
+
+            def place(at: str) -> None:
+                source = t.at(t.at(made, t.mul(at, row)), r)
+                target = t.at(there, t.mul(at, t.mul(f.right, pixel)))
+
+                def vector(j: str) -> None:
+                    mask = gemm.first(t, t.sub(f.run, j))
+                    to = t.at(target, t.mul(j, size))
+                    a, b = gemm.load(t, to, mask), gemm.load(t, t.at(source, t.mul(j, size)), mask)
+                    gemm.store(t, t(f"fadd {gemm.vector} {a}, {b}"), to, mask)
+
+                t.loop(0, f.run, gemm.lanes, vector)
+
+            t.loop(0, across, 1, lambda first: t.loop(first, f.out_width, across, place))
+
+        def example(n: str) -> None:
+            t.do(f"call void @llvm.memset.p0.i64(ptr {total}, i8 0, i64 {whole}, i1 false)")
+            source = t.at(z.data, t.mul(t.mul(t.mul(n, f.out_height), f.out_width), places))
+
+            def given(h: str) -> None:
+                products(t.at(source, t.mul(h, t.mul(f.out_width, places))))
+                t.loop(0, t.div(f.depth, f.run), 1, lambda k: spread(h, k))
+
+            t.loop(0, f.out_height, 1, given)
+            inside = t.at(total, t.add(t.mul(f.top, wide), t.mul(f.left, pixel)))
+            target = t.at(x.data, t.mul(t.mul(n, f.height), line))
+
+            def taken(y: str) -> None:
+                pair = f"ptr {t.at(target, t.mul(y, line))}, ptr {t.at(inside, t.mul(y, wide))}"
+                t.do(f"call void @llvm.memcpy.p0.p0.i64({pair}, i64 {line}, i1 false)")
+
+            t.loop(0, f.height, 1, taken)
+
+        t.loop(start, stop, 1, example)
+        t.do(f"call void @free(ptr {block})")
+        unlocked.stop()
+        return built_in("conv_spread", t, x.object)
 
 
 class _RunCopies:

@@ -153,13 +153,8 @@ class Convolved:
 
     def packed(self, w: Any) -> Any:
         """The filters as `runner` takes them."""
-        w = np.ascontiguousarray(w[self.taps])
-        size = self.groups * library.packed_bytes(self.dtype, self.depth, self.outputs)
-        memory = np.empty(size + LINE, np.uint8)
-        start = -memory.ctypes.data % LINE
-        to = memory[start : start + size]
-        library.windows(self.dtype, "conv_pack")(w, to, _fields(self._conv))
-        return to
+        matrix = np.ascontiguousarray(w[self.taps]).reshape(self.depth, -1)
+        return _packed(self.dtype, matrix, self._conv)
 
     def few(self, threads: int) -> bool:
         """Whether the outputs are shared out among threads, since there are few places."""
@@ -191,6 +186,33 @@ class Convolved:
             parallel(lambda i: conv(x, w, z, fields, *ranges[i], *behind), parts, threads)
 
         return run
+
+    def spread(self, threads: int) -> Writer | None:
+        """run(dz, w, dx), of arrays in order: the image's gradient; None where others are better.
+
+        With so few channels, filters would make too narrow a matrix.
+        """
+        told = self._told
+        if told["own"] * self.groups > FEW or self.groups > 1 or told["columns"] > 1:
+            return None
+        if min(told["top"], told["left"]) < 0:
+            return None
+        rows = self._by_rows()
+        told = told | {
+            "high": max(rows["high"], told["top"] + told["height"]),
+            "wide": max(rows["wide"], told["left"] + told["width"]),
+        }
+        turned = {"depth": self.outputs, "outputs": self.depth, "stretch": self.outputs}
+        examples = self.places // (told["out_height"] * told["out_width"])
+        parts = min(threads, examples) if self._shared(threads) else 1
+        cuts = [examples * i // parts for i in range(parts + 1)]
+        run, fields = library.windows(self.dtype, "conv_spread"), _fields(told)
+
+        def gradient(dz: Any, w: Any, dx: Any) -> None:
+            packed = _packed(self.dtype, w.reshape(self.depth, -1).T, told | turned)
+            parallel(lambda i: run(dz, packed, dx, fields, cuts[i], cuts[i + 1]), parts, threads)
+
+        return gradient
 
     def _even(self, pieces: int) -> int:
         """The length of at least so many equal pieces of a run; 0 where it has none."""
@@ -230,6 +252,16 @@ class Convolved:
 
 def _fields(told: dict[str, int]) -> Any:
     return np.array([told[name] for name in FIELDS], np.int64)
+
+
+def _packed(dtype: DType, matrix: Any, told: dict[str, int]) -> Any:
+    """A matrix of filters for the functions, in memory of its own that starts a cache line."""
+    size = told["groups"] * library.packed_bytes(dtype, told["depth"], told["outputs"])
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    to = memory[start : start + size]
+    library.windows(dtype, "conv_pack")(matrix, to, _fields(told))
+    return to
 
 
 def _in_order(x: Any) -> Any:
@@ -385,6 +417,10 @@ def _conv_input(node: Node, threads: int, keep: bool) -> Writer | None:
     window = op.moved(op.size, w.shape[:2], op.dilation)
     down, right = op.strides
     channels, outputs, groups = _lengths(node.outputs[0])[3], _lengths(w)[3], op.groups
+    whole = Convolved(dz.dtype, _lengths(node.outputs[0]), window, outputs, groups)
+    spread = whole.spread(threads)
+    if spread is not None:
+        return lambda w, dz, out: spread(np.ascontiguousarray(dz), np.ascontiguousarray(w), out)
     parts: list[Any] = []
     for rows, columns in product(_phases(window, 0), _phases(window, 1)):
         here = (slice(None), slice(rows.first, None, down), slice(columns.first, None, right))

@@ -14,6 +14,7 @@ from ..emit.types import FLOATS, element_of
 from . import philox
 from .binary_search import NAMES as searches
 from .binary_search import Searching
+from .convolution import NAMES as WINDOWS
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .scatter_add import NAMES, Adding
@@ -51,7 +52,7 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
 
 
 def windows(dtype: DType, name: str) -> Callable[..., Any]:
-    """The function of Convolutions of this name: conv, conv_filter or conv_pack."""
+    """The function of Convolutions of this name."""
     return _windows(dtype)[name]
 
 
@@ -134,9 +135,8 @@ def _windows(dtype: DType) -> Functions:
         *windows.declarations(),
         *windows.functions(),
     )
-    names = "conv", "conv_filter", "conv_pack"
-    made = loaded("\n".join(parts), names, known)
-    return {name: built_in(made, name) for name in names}
+    made = loaded("\n".join(parts), WINDOWS, known)
+    return {name: built_in(made, name) for name in WINDOWS}
 
 
 def load(text: str, names: Sequence[str]) -> Functions:
