@@ -25,7 +25,7 @@ from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
 from .kernels.behind import goes_behind, writer_with_loop
-from .kernels.convolved import convolution_writer
+from .kernels.convolved import convolution_writer, matrix_writer
 from .kernels.draws import draw_writer
 from .kernels.products import product_writer
 from .kernels.scatters import SCATTERS, scatter_writer
@@ -39,6 +39,7 @@ from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
+_PACKING = convolution_writer, matrix_writer
 _MAKERS = product_writer, sweep_writer, scatter_writer, search_writer, draw_writer
 
 
@@ -105,9 +106,9 @@ class LlvmBackend(NumpyBackend):
             loop = self.kernel_of(node.op.program.nodes[1])
             assert loop is not None
             return writer_with_loop(node, loop, self.threads, self.packs)
+        kept = [make(node, self.threads, self.packs) for make in _PACKING]
         made = [make(node, self.threads) for make in _MAKERS]
-        found = next(filter(None, made), None)
-        return found or convolution_writer(node, self.threads, self.packs)
+        return next(filter(None, (*kept, *made)), None)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""

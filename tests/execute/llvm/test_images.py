@@ -129,6 +129,21 @@ def test_borders_times_infinite_filters_are_nan():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 7, 40])
+def test_products_with_constants(rows):
+    rng = np.random.default_rng(rows)
+    b = rng.normal(size=(50, 300))
+    with gg.Graph():
+        x = gg.placeholder((rows, 300))
+        right = gg.compile(x, x @ gg.transpose(gg.constant(b)), backend="numpy")
+        found = gg.compile(x, x @ gg.transpose(gg.constant(b)), backend="llvm")
+        turned = gg.compile(x, gg.constant(b.T.copy())[:, :20].T @ x.T, backend="llvm")
+    a = rng.normal(size=x.shape)
+    np.testing.assert_allclose(found(a), right(a), 1e-12, 1e-12)
+    np.testing.assert_allclose(found(a), right(a), 1e-12, 1e-12)
+    np.testing.assert_allclose(turned(a).T, right(a)[:, :20], 1e-12, 1e-12)
+
+
 def test_constant_filters_are_packed_once_and_let_go():
     value = np.ones((1, 1, 8, 8), "float32")
     with gg.Graph():

@@ -14,6 +14,7 @@ from ....ir.node import Node, Tensor
 from ....ir.op import Op
 from ....ir.types import DType
 from ....ops.base import Constant
+from ....ops.contract.products import MatMul
 from ....ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackpropInput
 from ....ops.nn.moving_windows import ONE, Extent, Window
 from ....ops.shape.reshaping import Reshape, Transpose
@@ -21,12 +22,13 @@ from ...run.threads import parallel
 from . import library
 from .convolution import BORDERED, FIELDS, GATHERED, PIXELS
 from .gemm import DEPTH
+from .swept import is_swept
 
 Writer = Callable[..., Any]
 SHARED = 1 << 22  # multiplications from which on several threads take part
 BLOCK = 240  # places at a time, at most: a multiple of the heights of tiles
 TILE = 12  # places that a part is a multiple of
-LINE = 64
+LINE, RANK = 64, 2
 FEW = 8  # channels, which make short rows
 TOGETHER = 8  # blocks that are a chunk
 NARROW, NEAR = 128, 1 << 19  # outputs, and bytes of filters, up to which images are read in rows
@@ -43,6 +45,8 @@ def convolution_writer(node: Node, threads: int, keep: bool = True) -> Writer | 
         return None
     op: Any = node.op
     if op.data_format != "NHWC" or any(0 in t.shape for t in (*node.inputs, *node.outputs)):
+        return None
+    if is_swept(node):
         return None
     return make(node, threads, keep)
 
@@ -315,13 +319,16 @@ def _constant(w: Tensor) -> tuple[Any, list[Op]]:
     return (w.node.op.value if type(w.node.op) is Constant else None), views
 
 
-def _packing(w: Tensor, how: Convolved, keep: bool) -> Callable[[Any], Any]:
-    """The packed filters, of filters: packed in each call, or in the first where w is constant."""
+def _packing(w: Tensor, how: Convolved, keep: bool, turned: bool = False) -> Callable[[Any], Any]:
+    """The packed filters, of filters: packed in each call, or in the first where w is constant.
+
+    turned: whether they are those of w turned.
+    """
     value, views = _constant(w)
     if not keep or value is None:
         return how.packed
     cut = tuple([(taps.start, taps.stop) for taps in how.taps])
-    key = id(value), *views, how.groups, cut, how.slices
+    key = id(value), *views, turned, how.groups, cut, how.slices
     kept = _kept.setdefault(key, _Kept(value))
 
     def packed(w: Any) -> Any:
@@ -368,6 +375,33 @@ def convolving(node: Node, threads: int, keep: bool) -> Convolving:
 def _conv(node: Node, threads: int, keep: bool) -> Writer:
     image, filters, run, _ = convolving(node, threads, keep)
     return lambda x, w, out: run(image(x), filters(w), out)
+
+
+def matrix_writer(node: Node, threads: int, keep: bool) -> Writer | None:
+    """What writes a product with a matrix that is a constant, kept packed: a window of one place.
+
+    None for other products, and for one row, with which NumPy goes through the matrix as it is.
+    """
+    op: Any = node.op
+    if type(op) is not MatMul or not keep or op.transpose_a or not library.fast():
+        return None
+    a, b = node.inputs
+    rank = len(_lengths(node.outputs[0]))
+    if rank != RANK or a.dtype.char not in "fd" or _constant(b)[0] is None:
+        return None
+    (rows, depth), columns = _lengths(a), _lengths(node.outputs[0])[1]
+    if rows == 1 or 0 in (rows, depth, columns):
+        return None
+    across = Extent(rows, rows, 0, 0)
+    window = Window(ONE, ONE, ONE, (Extent(1, 1, 0, 0), across))
+    how = Convolved(a.dtype, (1, 1, rows, depth), window, columns, 1)
+    run, packed = how.runner(threads), _packing(b, how, keep, op.transpose_b)
+
+    def write(a: Any, b: Any, out: Any) -> None:
+        matrix = (b.T if op.transpose_b else b)[None, None]
+        run(np.ascontiguousarray(a), packed(matrix), out)
+
+    return write
 
 
 class _Phase(NamedTuple):

@@ -87,6 +87,8 @@ class Sweeps:
 
     def _sweep(self, name: str, kind: _Kind) -> str:
         t, gemm = Text(), self.gemm
+        border, *totals = [t(f"alloca {gemm.vector}") for _ in range(ABREAST + 1)]
+        t.do(f"store {gemm.vector} {kind.start}, ptr {border}")
         x, w, z = (ArrayArgument(t, i) for i in range(3))
         f = Fields(t, ArrayArgument(t, 3).data, FIELDS)
         start, stop = number(t, 4), number(t, 5)
@@ -96,8 +98,6 @@ class Sweeps:
         behind = Behind(t, gemm) if kind.filters else None
         unlocked = Unlocked(t, "true")
         unlocked.start()
-        border, *totals = [t(f"alloca {gemm.vector}") for _ in range(ABREAST + 1)]
-        t.do(f"store {gemm.vector} {kind.start}, ptr {border}")
 
         def row(r: str) -> None:
             n, h = t.div(r, f.out_height), t(f"urem i64 {r}, {f.out_height}")
