@@ -13,6 +13,7 @@ from ...execute.backend import Backend
 from ...execute.run.timed import Clock, LoopRuns, Run, timed_runs
 from ...ir.node import Node, RuleCall, Tensor
 from ...ir.program import Program
+from ...lower.blocks import ConvolvedLoop
 from ...lower.loop_ir import nodes_within
 from .wording import Lines, call_title, region_title, short_type, shortened, visible
 
@@ -230,6 +231,9 @@ NO_RULE = "(none)"
 
 
 def _working(node: Node) -> Sequence[Node]:
+    """The nodes that share its time; a loop behind a convolution takes next to none."""
+    if isinstance(node.op, ConvolvedLoop):
+        return node.op.program.nodes[:1]
     working = [n for n in nodes_within(node) if n.inputs and not n.op.memory.view]
     return working or (node,)
 
