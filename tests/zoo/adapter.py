@@ -341,7 +341,7 @@ RULES = {
     ),
     "lsq_plus": made("int_quant", {"inside": "rounded", "zero_is": "rounded"}),
     "lsq_plus_channels": made("int_quant", {"inside": "rounded", "zero_is": "rounded"}),
-    "lsq": integers(inside="rounded", scaled=True),
+    "lsq": made("lsq", {"inside": "rounded"}),
     "int_quant": integers(inside="rounded"),
     "int_quant_ste": integers(inside="all"),
     "fake_quantise": made("fake_quantise_tf"),
@@ -351,7 +351,9 @@ RULES = {
     ),
     "lsq_rows": made("lsq_rows", rows=NONE),
     "stretched_elastic": made("stretched_elastic", rows=NONE),
-    "fake_quantise_groups": made("int_quant", {"inside": "rounded", "zero_is": "added"}),
+    "fake_quantise_groups": made(
+        "int_quant", {"inside": "rounded", "zero_is": "added", "axis": -1}
+    ),
     "fake_quantise_tokens": made("fake_quantise_tokens"),
     "fake_float8_rows": made("fake_float8_rows", {"learns": True, "backward": True}, largest=NONE),
     "supermask": made("supermask"),

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 from ...base.domains import NON_NEGATIVE, PROBABILITY
 from ...ir.node import Tensor
 from . import maths as m
+from .needs import Need, shapes
 from .row import Count, Draw, Places
 from .rows import together
 
 FAMILY = "aggregation"
 QUINTON = "Quinton and Rey 2024, Jacobian descent for multi-objective optimization"
-MOST = 8
+FEW = Need("times is at most 8, of which all subsets are tried", lambda times: times <= 8)
 
 
 def _rows(ds: list[Tensor]) -> Tensor:
@@ -50,7 +51,9 @@ def jd_mean(ds: list[Tensor]) -> Tensor:
     return sum(ds[1:], ds[0]) / float(len(ds))
 
 
-@together("Caruana 1997, Multitask learning", fan=True, linear=True)
+@together(
+    "Caruana 1997, Multitask learning", fan=True, linear=True, needs=(shapes(weights="times"),)
+)
 def jd_constant(ds: list[Tensor], *, weights: Draw) -> Tensor:
     """A weighted sum."""
     return _weighted(ds, weights)
@@ -59,8 +62,6 @@ def jd_constant(ds: list[Tensor], *, weights: Draw) -> Tensor:
 def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
     """For each row of u the weights w >= u of the least w' g w, by trying all that may be bound."""
     count = m.length(g, 0)
-    if count > MOST:
-        raise ValueError(f"times is at most {MOST} for a projection on the dual cone, got {count}")
     trace = m.sum(_diagonal(g))
     one = m.eye(count, dtype=g.dtype)
     g = g / m.where(trace > 1e-4, trace, 1.0) * m.where(trace > 1e-4, 1.0, 0.0) + 1e-4 * one
@@ -75,7 +76,12 @@ def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
     return m.sum(m.swapaxes(best, 0, 1)[:, :, None] * w, 0)
 
 
-@together(QUINTON, fan=True, traps="a quadratic program: another solver differs near 1e-6")
+@together(
+    QUINTON,
+    fan=True,
+    traps="a quadratic program: another solver differs near 1e-6",
+    needs=(FEW,),
+)
 def jd_upgrad(ds: list[Tensor]) -> Tensor:
     """The mean of the gradients, each projected to where it conflicts with none."""
     weights = _even(ds)[:, None] * m.eye(len(ds), dtype=ds[0].dtype)
@@ -86,6 +92,7 @@ def jd_upgrad(ds: list[Tensor]) -> Tensor:
     "Lopez-Paz and Ranzato 2017, Gradient episodic memory for continual learning",
     fan=True,
     traps="a quadratic program: another solver differs near 1e-6",
+    needs=(FEW,),
 )
 def jd_dualproj(ds: list[Tensor]) -> Tensor:
     """The mean, projected to where it conflicts with no gradient."""
@@ -120,7 +127,11 @@ def jd_mgda(
     return _weighted(ds, w)
 
 
-@together("Yu et al. 2020, Gradient surgery for multi-task learning", fan=True)
+@together(
+    "Yu et al. 2020, Gradient surgery for multi-task learning",
+    fan=True,
+    needs=(shapes(orders="times times"),),
+)
 def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
     """Each gradient, less what conflicts with the others in a drawn order, summed."""
     j = _rows(ds)
@@ -143,6 +154,7 @@ def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
     "dropout",
     fan=True,
     traps="0/0 where all are 0",
+    needs=(shapes(x="...", uniform="..."),),
 )
 def jd_graddrop(
     ds: list[Tensor], *, uniform: Draw, leak: Annotated[float, PROBABILITY] = 0.0
@@ -201,21 +213,27 @@ def jd_config(ds: list[Tensor]) -> Tensor:
     return m.reshape(m.sum(m.matvec(j, way)) * way, ds[0].shape)
 
 
-@together("Yin et al. 2018, Byzantine-robust distributed learning", fan=True)
+@together(
+    "Yin et al. 2018, Byzantine-robust distributed learning",
+    fan=True,
+    needs=(Need("times is at least 2 trim + 1", lambda times, trim: times > 2 * trim),),
+)
 def jd_trimmed_mean(ds: list[Tensor], *, trim: Places = 1) -> Tensor:
     """The mean of each element without its largest and its least values."""
-    if len(ds) < 2 * trim + 1:
-        raise ValueError(f"times is at least 2 * trim + 1 = {2 * trim + 1}, got {len(ds)}")
     return m.mean(m.sort(m.stack(ds), axis=0)[trim : len(ds) - trim], 0)
 
 
-@together("Blanchard et al. 2017, Machine learning with adversaries", fan=True)
+@together(
+    "Blanchard et al. 2017, Machine learning with adversaries",
+    fan=True,
+    needs=(
+        Need("times is at least byzantine + 3", lambda times, byzantine: times >= byzantine + 3),
+        Need("times is at least selected", lambda times, selected: times >= selected),
+    ),
+)
 def jd_krum(ds: list[Tensor], *, byzantine: Places = 1, selected: Count = 1) -> Tensor:
     """The mean of the gradients that are nearest to their neighbours."""
     count = len(ds)
-    if count < max(byzantine + 3, selected):
-        least = max(byzantine + 3, selected)
-        raise ValueError(f"times is at least byzantine + 3 and selected: {least}, got {count}")
     g = _gramian(ds)
     squares = _diagonal(g)
     far = m.sqrt(m.maximum(squares[:, None] + squares[None] - 2.0 * g, 0.0))

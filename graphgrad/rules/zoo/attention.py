@@ -7,6 +7,7 @@ from typing import Any, Literal
 from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
+from .needs import shapes
 from .row import Axis, Draw, NonNegative, Positive
 from .rows import formula, pull, pull_two, pulled
 
@@ -18,14 +19,14 @@ ACHTIBAT = (
 EPSILON = "epsilon has no sign"
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON, on=("Add",))
 def attn_add(dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8) -> tuple[Tensor, ...]:
     """For x + y: each has its share of the sum."""
     dz = dy / (x + y + epsilon)
     return x * dz, y * dz
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON, on=("MatMul",))
 def attn_matmul(
     dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8
 ) -> tuple[Tensor, ...]:
@@ -35,7 +36,12 @@ def attn_matmul(
     return x * at_x, y * m.matmul(m.swapaxes(x, -1, -2), dz)
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps="who carries is found by requires_grad")
+@pull_two(
+    ACHTIBAT,
+    contract="attribution",
+    traps="who carries is found by requires_grad",
+    on=("Multiply",),
+)
 def attn_multiply(
     dy: Tensor, x: Tensor, y: Tensor, carries: Literal["both", "first", "second"] = "both"
 ) -> tuple[Tensor, ...]:
@@ -44,7 +50,7 @@ def attn_multiply(
     return dy * first, dy * (1.0 - first)
 
 
-@pull(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull(ACHTIBAT, contract="attribution", traps=EPSILON, reduces=True)
 def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-8) -> Tensor:
     """For the mean along an axis, kept or not: shares of the sum."""
     wide = dy if dy.ndim == x.ndim else m.expand_dims(dy, axis)
@@ -55,6 +61,7 @@ def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-
     ACHTIBAT,
     contract="attribution",
     traps="lxt sums over the last axis, whatever the axis of the softmax is (over=-1)",
+    on=("Softmax",),
 )
 def attn_softmax(
     dy: Tensor,
@@ -81,6 +88,7 @@ def attn_divide(dy: Tensor, x: Tensor, factor: Positive = 2.0) -> Tensor:
     lambda x, w, b: _affine(x, w, b),
     contract="attribution",
     traps=f"{EPSILON}; the bias keeps its share",
+    needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),),
 )
 def attn_linear(
     dy: Tensor, x: Tensor, w: Draw, b: Draw | None = None, epsilon: NonNegative = 1e-8
@@ -106,6 +114,7 @@ def _normalised(x: Tensor, w: Tensor, b: Tensor | None, variance_epsilon: float 
     ACHTIBAT,
     _normalised,
     contract="attribution",
+    needs=(shapes(x="* features", w="features", b="features"),),
     traps="y includes the bias, whose shares vanish",
 )
 def attn_layer_norm(

@@ -153,7 +153,7 @@ def dorefa_activations(x: Tensor, bits: Bits = 1) -> Tensor:
 
 @learned("brevitas, Pappalardo 2018", lambda x, scale: signed(x) * scale)
 def binary_quant(x: Tensor, scale: Positive = 1.0, clamped: bool = False) -> Tensor:
-    """scale times the sign of x; clamped: the gradient passes where |x| <= scale."""
+    """scale times the sign of x; so is the gradient; clamped: only where |x| <= scale."""
     return scale * (m.where(m.abs(x) <= scale, 1.0, 0.0) if clamped else m.ones_like(x))
 
 

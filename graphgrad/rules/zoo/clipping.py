@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ...base.domains import PROBABILITY
+from ...base.domains import POSITIVE_OR_INFINITE, PROBABILITY
 from ...ir.node import Tensor
 from ...ops.base import rounded_once
 from ..sites import number, total
 from . import maths as m
+from .needs import Need, shapes
 from .row import (
     Axis,
     Bits,
@@ -140,6 +141,15 @@ def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
     "Nokland 2016, Direct feedback alignment provides learning in deep neural networks",
     _affine,
     linear=False,
+    needs=(
+        shapes(
+            x="rows inputs",
+            w="outputs inputs",
+            b="outputs",
+            feedback="n inputs",
+            error="rows n",
+        ),
+    ),
 )
 def direct_feedback(
     dy: Tensor, x: Tensor, w: Tensor, b: Tensor, feedback: Draw, error: Draw
@@ -172,7 +182,7 @@ def clip_global_norm(
     xs: list[Tensor],
     *,
     limit: Positive,
-    norm: Bound = 2.0,
+    norm: Annotated[float, POSITIVE_OR_INFINITE] = 2.0,
     epsilon: NonNegative = 0.0,
 ) -> list[Tensor]:
     """All gradients are shrunk by one factor, if their common norm is over the limit."""
@@ -222,6 +232,12 @@ def skip_not_finite(
     return [m.where(passes, d, 0.0) for d in ds]
 
 
+EXAMPLES = Need(
+    "the first axis of all tensors is that of examples",
+    lambda tensors: len({t.shape[:1] for t in tensors} | {()}) == 2,
+)
+
+
 def _of_examples(ds: list[Tensor]) -> list[Tensor]:
     """The squared norm of each example's gradient, of each tensor."""
     return [m.sum(m.square(d), tuple(range(1, d.ndim)), keepdims=True) for d in ds]
@@ -232,7 +248,7 @@ def _shrunk_examples(d: Tensor, squares: Tensor, limit: Positive) -> Tensor:
     return d * m.minimum(limit / m.maximum(length, 1e-30), 1.0)
 
 
-@together("Abadi et al. 2016, Deep learning with differential privacy")
+@together("Abadi et al. 2016, Deep learning with differential privacy", needs=(EXAMPLES,))
 def per_example_global_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive
 ) -> list[Tensor]:
@@ -241,7 +257,10 @@ def per_example_global_norm_clip(
     return [_shrunk_examples(d, squares, limit) for d in ds]
 
 
-@together("McMahan et al. 2018, Learning differentially private recurrent language models")
+@together(
+    "McMahan et al. 2018, Learning differentially private recurrent language models",
+    needs=(EXAMPLES,),
+)
 def per_example_layer_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive, uniform: bool = True
 ) -> list[Tensor]:

@@ -207,7 +207,7 @@ sparse_mixer2 sample: np.array([[0], [1]])
 sparse_mixer_core first: np.ones((2, 4))
 sparsemax_loss target: np.array([0, 1])
 target: np.full((2, 4), 2.0)
-tensors: np.ones(3), np.ones(2)
+tensors: np.ones((3, 4)), np.ones(3)
 threshold: np.full(4, 0.5)
 times: 4
 uniform: np.full((2, 4), 0.5)

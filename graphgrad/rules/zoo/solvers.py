@@ -8,10 +8,12 @@ from typing import Any, Literal
 from ...ir.node import Tensor
 from ..implicit import fixed_point
 from . import maths as m
-from .row import Count, Draw, Function, NonNegative, Positive
+from .needs import shapes
+from .row import Count, Draw, Function, NonNegative, Positive, Solver
 from .rows import formula, learned, pulled, soft
 
 FAMILY = "solvers"
+SAMPLES = shapes(x="... n", noise="... samples n", target="... n")
 BERTHET = "Berthet et al. 2020, Learning with differentiable perturbed optimizers"
 TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
 
@@ -23,7 +25,7 @@ TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
     contract="estimator",
 )
 def interpolated(
-    dy: Tensor, x: Tensor, solve: Function, strength: Positive = 10.0, epsilon: NonNegative = 0.0
+    dy: Tensor, x: Tensor, solve: Solver, strength: Positive = 10.0, epsilon: NonNegative = 0.0
 ) -> Tensor:
     """The solution; backward, how it changes where the costs are moved along the gradient."""
     return (solve(x + strength * dy) - solve(x)) / (strength + epsilon)
@@ -35,7 +37,7 @@ def interpolated(
     lambda x, solve: solve(x),
 )
 def identity_solver(
-    x: Tensor, solve: Function, sense: Literal["argmin", "argmax"] = "argmin"
+    x: Tensor, solve: Solver, sense: Literal["argmin", "argmax"] = "argmin"
 ) -> Tensor:
     """The solution; backward, -dy of an argmin, dy of an argmax."""
     return m.ones_like(x) * (-1.0 if sense == "argmin" else 1.0)
@@ -60,6 +62,7 @@ def _scores(ys: Tensor, dy: Tensor, baseline: str, centre: Any) -> Tensor:
     BERTHET,
     lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
     contract="estimator",
+    needs=(SAMPLES,),
     traps='pyepo has a leave-one-out baseline ("others"), jaxopt that of the unmoved costs '
     '("centre")',
 )
@@ -67,7 +70,7 @@ def perturbed(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     density: Literal["normal", "gumbel"] = "normal",
     baseline: Literal["none", "others", "centre"] = "none",
@@ -86,12 +89,13 @@ def _times(x: Tensor, noise: Tensor, sigma: Positive) -> Tensor:
     "Dalle et al. 2022, Learning with combinatorial optimization layers",
     lambda x, noise, solve, sigma: m.mean(solve(_times(x, noise, sigma)), -2),
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def perturbed_times(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     baseline: Literal["none", "others", "centre"] = "none",
 ) -> Tensor:
@@ -111,13 +115,14 @@ def _fenchel_young(x: Tensor, noise: Tensor, target: Tensor, solve: Any, sigma: 
         _fenchel_young(x, noise, target, solve, sigma) * (1.0 if sense == "argmin" else -1.0)
     ),
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def fenchel_young(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
     target: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     sense: Literal["argmin", "argmax"] = "argmin",
 ) -> Tensor:
@@ -132,12 +137,13 @@ def fenchel_young(
     lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
     linear=False,
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def imle(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     strength: Positive = 10.0,
     two_sides: bool = False,
@@ -155,9 +161,13 @@ def _spo(x: Tensor, cost: Tensor, solution: Tensor, objective: Tensor, solve: An
     return 2.0 * m.sum(x * solution, -1) - m.sum(moved * solve(moved), -1) - objective[..., 0]
 
 
-@pulled("Elmachtoub and Grigas 2022, Smart predict, then optimize", _spo)
+@pulled(
+    "Elmachtoub and Grigas 2022, Smart predict, then optimize",
+    _spo,
+    needs=(shapes(x="... n", cost="... n", solution="... n", objective="... 1"),),
+)
 def spo_plus(
-    dy: Tensor, x: Tensor, cost: Draw, solution: Draw, objective: Draw, solve: Function
+    dy: Tensor, x: Tensor, cost: Draw, solution: Draw, objective: Draw, solve: Solver
 ) -> Tensor:
     """The loss of predicted costs x; true costs, their solution and its objective (..., 1)."""
     return 2.0 * (solution - solve(2.0 * x - cost)) * m.expand_dims(dy, -1)
@@ -166,6 +176,7 @@ def spo_plus(
 @soft(
     "Suh et al. 2022, Bundled gradients through contact via randomized smoothing",
     lambda x, f: f(x),
+    needs=(SAMPLES,),
 )
 def bundled(x: Tensor, noise: Draw, f: Function, sigma: Positive = 1.0) -> Tensor:
     """f of x (..., n); backward, the mean gradient at x and noise (..., samples, n)."""

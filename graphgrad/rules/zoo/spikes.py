@@ -7,6 +7,7 @@ from typing import Literal
 
 from ...ir.node import Tensor
 from . import maths as m
+from .needs import Need
 from .row import Count, Draw, Finite, NonNegative, Positive
 from .rows import learned, pulled, slope
 
@@ -219,6 +220,7 @@ def s2nn(x: Tensor, alpha: Positive = 4.0, beta: Finite = 1.0) -> Tensor:
 @slope(
     "Herranz-Celotti and Rouat 2022, Surrogate gradients design",
     traps="braintools has 2 |x| / (alpha + 1)",
+    needs=(Need("alpha + shift > 0", lambda alpha, shift: alpha + shift > 0),),
 )
 def q_pseudo_spike(x: Tensor, alpha: Finite = 2.0, shift: Finite = -1.0) -> Tensor:
     """For spikes: a power law with a heavy tail, (1 + 2 |x| / (alpha + shift))**-alpha."""
