@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from graphgrad import rules
+from graphgrad.rules.zoo import glossary
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "rules.md"
@@ -119,6 +120,15 @@ def tables():
     return "\n".join(lines) + "\n"
 
 
+def names():
+    """What a name that is not here is here, or why there is no row."""
+    lines = ["", "## Other names", "", "| elsewhere | here |", "|---|---|"]
+    lines += [f"| {name} | {said} |" for name, said in glossary.ALSO.items()]
+    lines += ["", "Without a row:", ""]
+    lines += [f"- {name}: {said}." for name, said in glossary.WITHOUT.items()]
+    return "\n".join(lines) + "\n"
+
+
 def papers():
     """The programs by what their docstrings say: title, source, result."""
     lines = []
@@ -132,7 +142,7 @@ def papers():
 
 def document():
     """The whole page."""
-    return HEAD + tables() + PUBLISHED + papers()
+    return HEAD + tables() + names() + PUBLISHED + papers()
 
 
 def main():

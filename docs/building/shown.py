@@ -230,6 +230,9 @@ PURPOSES = {
         "their own.",
     ): {
         "feedback": put("feedback(seed=1)", "x @ w", ROW, before=LAYER),
+        "target_prop": put(
+            "target_prop(lambda y: y @ gg.transpose(w))", "x @ w", ROW, before=LAYER
+        ),
     },
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.rules.zoo.glossary import ALSO
 
 from ..each import each
 from .adapter import RULES, graph_of, run
@@ -230,6 +231,7 @@ def xnor_formula():
     return D * (1.0 + np.abs(X) * (np.abs(X) <= 1))
 
 
+W = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, -0.25], [2.0, 1.0]])
 LOSS = np.array([0.5, -1.0, 2.0, 1.5])
 
 
@@ -266,7 +268,104 @@ def phantoms():
     return D * dz
 
 
+def logit(u):
+    return np.log(u) - np.log(1 - u)
+
+
+def relaxed(control, dcontrol):
+    """REBAR and RELAX for LOSS weighed bits; control and its derivative are per logistic sample."""
+    p, v = sigmoid(X), 0.7 - U / 2
+    bits = (X + logit(U) > 0) * 1.0
+    u = np.where(bits > 0, 1 - p + v * p, v * (1 - p))
+    z, given = X + logit(U), X + logit(u)
+    du = np.where(bits > 0, -1 + v, -v) * p * (1 - p)
+    dgiven = 1 + du / (u * (1 - u))
+    score = np.sum(bits * bits * LOSS) - np.sum(control(given))
+    return score * (bits - p) + dcontrol(z) - dcontrol(given) * dgiven
+
+
+def of_relaxed_bits(z):
+    return 0.8 * sigmoid(2 * z) ** 2 * LOSS
+
+
+def slope_of_relaxed_bits(z):
+    s = sigmoid(2 * z)
+    return 0.8 * 2 * s * 2 * s * (1 - s) * LOSS
+
+
+def adapted():
+    """AIMLE of a solver that squares, for two noises, U and -U."""
+    strength = 0.5 * np.linalg.norm(X) / np.linalg.norm(D)
+    moved = [(X + e + s * strength * D) ** 2 for e in (U, -U) for s in (1, -1)]
+    return (moved[0] - moved[1] + moved[2] - moved[3]) / 2 / (2 * strength)
+
+
+def at_an_event():
+    """Of g = sum(x**2) - t and dx/dt = -x."""
+    return -2 * X / (-1 - 2 * np.sum(X * X))
+
+
+def averse():
+    """CAGrad of two gradients, D and 2 D + X, the weight by a fine search."""
+    g = np.stack([D, 2 * D + X])
+    mean = g.mean(0)
+    radius = 0.4 * np.linalg.norm(mean)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        w = np.linspace(low, high, 11)
+        rows = np.stack([w, 1 - w], 1) @ g
+        best = np.argmin(rows @ mean + radius * np.linalg.norm(rows, axis=1))
+        low, high = w[max(best - 1, 0)], w[min(best + 1, 10)]
+    way = low * g[0] + (1 - low) * g[1]
+    return mean + radius * way / np.linalg.norm(way)
+
+
+def averse_of(x):
+    one, other = gg.rules.jd_cagrad(x, 2, c=0.4)
+    return one + other * 2.0 + gg.stop_gradient(other) * other / gg.constant(D)
+
+
 BY_FORMULA = {
+    "mpd_agl": (
+        lambda x: on(x, "mpd_agl", gg.sign, gamma=0.4, tau=0.5),
+        lambda: D * (np.abs(X) < 0.4 * 1.25**0.5) / (0.8 * 1.25**0.5),
+    ),
+    "rebar": (
+        lambda x: gg.rules.rebar(x, U, 0.7 - U / 2, weighed, 0.5, 0.8),
+        lambda: relaxed(of_relaxed_bits, slope_of_relaxed_bits),
+    ),
+    "relax": (
+        lambda x: gg.rules.relax(
+            x, U, 0.7 - U / 2, weighed, lambda z: gg.sum(gg.sin(z) * LOSS, axis=-1)
+        ),
+        lambda: relaxed(lambda z: np.sin(z) * LOSS, lambda z: np.cos(z) * LOSS),
+    ),
+    "aimle": (lambda x: gg.rules.aimle(x, np.stack([U, -U]), gg.square, 1.0, 0.5), adapted),
+    "event_time": (
+        lambda x: gg.rules.event_time(x, 3.0, lambda t, x: gg.sum(x * x, -1) - t, lambda t, x: -x),
+        at_an_event,
+    ),
+    "jd_cagrad": (averse_of, averse),
+    "sign_symmetry": (
+        lambda x: gg.reshape(on(x[None], "sign_symmetry", lambda x: x @ W, scale=0.5), (-1,)),
+        lambda: 0.5 * np.sign(W) @ D[:2],
+    ),
+    "pattern_attribution": (
+        lambda x: gg.reshape(
+            on(x[None], "pattern_attribution", lambda x: x @ W, patterns=W), (-1,)
+        ),
+        lambda: W * W @ D[:2],
+    ),
+    "soft_edge": (
+        lambda x: on(x, "soft_edge", lambda x: gg.heaviside(x, 1.0), sigma=0.3),
+        lambda: (
+            D * 2 * np.abs(X) / 0.3 * sigmoid(X * np.abs(X) / 0.3) * sigmoid(-X * np.abs(X) / 0.3)
+        ),
+    ),
+    "mesh_edge": (
+        lambda x: on(x, "mesh_edge", lambda x: gg.heaviside(x, 1.0)),
+        lambda: np.where((X >= 0) == (D > 0), D / (np.abs(X) + 1e-4), 0),
+    ),
     "arm": (lambda x: gg.rules.arm(x, U, weighed), arms),
     "disarm": (lambda x: gg.rules.disarm(x, U, weighed), disarms),
     "bundled": (
@@ -377,12 +476,33 @@ def hard_concrete():
     return np.where((wide > 0) & (wide < 1), D * 1.2 * s * (1 - s) * 1.5, 0)
 
 
+VALUES = {
+    "rebar": lambda: np.sum((X + logit(U) > 0) * LOSS),
+    "relax": lambda: np.sum((X + logit(U) > 0) * LOSS),
+    "aimle": lambda: X * X + U * U,
+    "event_time": lambda: 3.0,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_row_has_the_value_of_its_formula(name):
+    with gg.Graph():
+        x = gg.placeholder(X.shape, name="x")
+        found = gg.compile([x], BY_FORMULA[name][0](x), backend="numpy")(X)
+    np.testing.assert_allclose(found, VALUES[name](), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ALSO)
+def test_a_name_from_elsewhere_leads_to_a_row(name):
+    assert gg.rules.find(name) or "gg.linalg" in ALSO[name]
+
+
 @each([(n, *f) for n, f in BY_FORMULA.items() if f], lambda name: "all")
 def test_a_row_is_its_formula(build, formula):
     with gg.Graph():
         x = gg.placeholder(X.shape, name="x")
         y = build(x)
-        seed = gg.constant(D if y.ndim else np.array(1.0))
+        seed = gg.constant(D[: y.shape[0]] if y.ndim else np.array(1.0))
         found = gg.compile([x], gg.gradients(y, x, seed), backend="numpy")(X)
     np.testing.assert_allclose(found, formula(), rtol=1e-9, atol=1e-12)
 

@@ -167,6 +167,37 @@ def jd_graddrop(
     return m.sum((leak + (1.0 - leak) * kept) * j, 0)
 
 
+@together("Liu et al. 2021, Conflict-averse gradient descent", fan=True, needs=(FEW,))
+def jd_cagrad(ds: list[Tensor], *, c: Annotated[float, NON_NEGATIVE] = 0.5) -> Tensor:
+    """The mean, moved by c of its length to where the worst gradient improves most."""
+    g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
+    b = m.matvec(g, _even(ds))
+    radius = c * m.sqrt(m.mean(b))
+    small = 1e-12 if g.dtype == "float64" else 1e-6
+    w = _least_of_norm(g + small * m.maximum(m.sum(_diagonal(g)), small) * one, b, radius)
+    length = m.sqrt(m.sum(w * m.matvec(g, w)))
+    moved = m.where(length > 0, radius / m.where(length > 0, length, 1.0), 0.0)
+    return _weighted(ds, _even(ds) + moved * w)
+
+
+def _least_of_norm(g: Tensor, b: Tensor, radius: Tensor) -> Tensor:
+    """The weights w >= 0 of sum 1 with the least b w + radius * sqrt(w' g w): of all sets of
+    weights that may be positive, where the gradient in them is one number, the best.
+    """
+    one = m.eye(m.length(g, 0), dtype=g.dtype)
+    free = m.as_tensor([s for s in product((0.0, 1.0), repeat=m.length(g, 0)) if any(s)], g.dtype)
+    system = free[:, :, None] * free[:, None, :] * g + (1.0 - free[:, :, None]) * one
+    u, v = [m.solve(system, (free * t)[:, :, None])[..., 0] for t in (m.ones_like(b), b)]
+    a, p, q = m.sum(u, -1), m.sum(v, -1), m.sum(v * b, -1)
+    inside = p * p - a * (q - radius * radius)
+    root = m.sqrt(m.where(inside > 0, inside, 1.0))
+    w = (((p + root) / a)[:, None] * u - v) / root[:, None]
+    short = m.sum(m.maximum(-w, 0.0), -1) + m.where(inside > 0, 0.0, 1.0)
+    cost = m.matvec(w, b) + radius * m.sqrt(m.maximum(m.sum(w * m.matmul(w, g), -1), 0.0))
+    best = m.argmin(m.where(short > 1e-9, float("inf"), cost), 0)
+    return m.maximum(m.take(w, best, axis=0), 0.0)
+
+
 @together(
     "Senushkin et al. 2023, Independent component alignment for multi-task learning",
     fan=True,
@@ -243,6 +274,6 @@ def jd_krum(ds: list[Tensor], *, byzantine: Places = 1, selected: Count = 1) -> 
     return _weighted(ds, weights)
 
 
-__all__ = ["jd_aligned_mtl", "jd_config", "jd_constant", "jd_dualproj", "jd_graddrop"]
+__all__ = ["jd_aligned_mtl", "jd_cagrad", "jd_config", "jd_constant", "jd_dualproj", "jd_graddrop"]
 __all__ += ["jd_imtlg", "jd_krum", "jd_mean", "jd_mgda", "jd_pcgrad", "jd_sum"]
 __all__ += ["jd_trimmed_mean", "jd_upgrad"]

@@ -8,8 +8,8 @@ from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
 from .needs import shapes
-from .row import Axis, Draw, NonNegative, Positive
-from .rows import formula, pull, pull_two, pulled
+from .row import Axis, Draw, Finite, NonNegative, Positive
+from .rows import formula, pull, pull_two, pulled, through
 
 FAMILY = "relevance"
 ACHTIBAT = (
@@ -75,6 +75,16 @@ def attn_softmax(
     total = m.sum(dy, axis if over is None else over, keepdims=True)
     kept = m.where(at == -float("inf"), 0.0, at)
     return kept * (dy - m.softmax(at, axis=axis) * total)
+
+
+@through(
+    "Kindermans et al. 2018, Learning how to explain neural networks: PatternNet and "
+    "PatternAttribution",
+    contract="attribution",
+)
+def pattern_attribution(w: Tensor, patterns: Finite) -> Tensor:
+    """For a layer: errors go back through its weights times a pattern of the same shape."""
+    return w * patterns
 
 
 @pull(ACHTIBAT, contract="attribution")
@@ -193,4 +203,4 @@ def attn_attention(
 
 __all__ = ["attn_add", "attn_attention", "attn_divide", "attn_identity", "attn_layer_norm"]
 __all__ += ["attn_linear", "attn_matmul", "attn_mean", "attn_multiply", "attn_normalise"]
-__all__ += ["attn_rms_norm", "attn_softmax"]
+__all__ += ["attn_rms_norm", "attn_softmax", "pattern_attribution"]

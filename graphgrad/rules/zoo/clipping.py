@@ -22,7 +22,7 @@ from .row import (
     Positive,
     PositiveOrInfinite,
 )
-from .rows import gate, pulled, together
+from .rows import gate, pulled, through, together
 
 FAMILY = "clipping"
 PASCANU = "Pascanu, Mikolov, Bengio 2013, On the difficulty of training recurrent neural networks"
@@ -130,6 +130,12 @@ def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Finite = 0.5) -> Tensor:
     most, levels = 2.0 * m.maximum(m.max(m.abs(d)), 1e-30), 2**bits - 1
     place = m.clip(d / most + 0.5 + (uniform - 0.5) / levels, 0.0, 1.0)
     return most * (m.rint(place * levels) / levels - 0.5)
+
+
+@through("Liao, Leibo, Poggio 2016, How important is weight symmetry in backpropagation?")
+def sign_symmetry(w: Tensor, scale: Positive = 1.0) -> Tensor:
+    """For a layer: errors go back through the signs of its weights."""
+    return scale * m.sign(w)
 
 
 def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
@@ -282,4 +288,4 @@ __all__ += [
 ]
 __all__ += ["grad_dropout", "gradient_noise", "low_precision", "meprop", "nan_guard", "normalise"]
 __all__ += ["normalise_global", "per_example_global_norm_clip", "per_example_layer_norm_clip"]
-__all__ += ["skip_not_finite", "zero_nans"]
+__all__ += ["sign_symmetry", "skip_not_finite", "zero_nans"]

@@ -11,6 +11,7 @@ slope     the slope of a function of one input       the row returns a rule
 smooth    what is differentiated instead             the row returns a rule
 gate      a gradient, changed                        the row returns a rule
 pull      the gradients of the inputs                the row returns a rule
+through   the weights that errors go back through    the row returns a rule
 soft      what is differentiated instead of a value  the row builds the value
 learned   the slopes in several inputs of a value    the row builds the value
 pulled    the gradients of the inputs of a value     the row builds the value
@@ -29,14 +30,14 @@ from ...base.errors import GradientError, counted
 from ...differentiate.gradients import gradients
 from ...differentiate.site import Site
 from ...ir.node import Tensor
-from ...ops.base import NO_GRAD, as_tensor, cast, like
+from ...ops.base import DEFAULT, NO_GRAD, as_tensor, cast, like
 from ...ops.create.creation import zeros_like
 from ...ops.shape.reshaping import sum_to
 from ...ops.sources import identity, stop_gradient
 from ...regions.contracts import Contract, surrogate_of
 from ...regions.rules import Rule
 from ...regions.scopes import override_gradient
-from ..sites import alike, changed, only, real_numbers, reduced, stands_on
+from ..sites import alike, changed, layer, only, real_numbers, reduced, stands_on
 from .row import BUILDS, SEVERAL, Count, Fn, Naming, RowNotes, ZooRow
 
 P = ParamSpec("P")
@@ -113,6 +114,20 @@ def pull_two(
     """As `pull`, for a site of two inputs."""
     pulled: Any = pull(source, contract=contract, **said)
     return pulled
+
+
+def through(
+    source: str, *, contract: str = "policy", **said: Unpack[RowNotes]
+) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
+    """Errors go back through a layer by fn(weights); weights and bias get their own gradient."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        part = layer(site)
+        x, w = identity(part.x), like(row.fn(part.w, **given), part.w)
+        dx = gradients(part.applied(x, w, None), x, dys[0], overrides={})
+        return [dx if t is part.x else DEFAULT for t in site.inputs]
+
+    return _on_sites("dx = dy through ", gradient, contract, source, said)
 
 
 def _on_sites(

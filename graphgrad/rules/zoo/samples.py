@@ -8,7 +8,7 @@ from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
 from .needs import shapes
-from .row import Draw, Loss, NonNegative, Number, Positive
+from .row import Draw, Finite, Loss, NonNegative, Number, Positive
 from .rows import formula, learned, pulled, soft
 
 FAMILY = "samples"
@@ -21,7 +21,7 @@ JANG = "Jang, Gu, Poole 2017, Categorical reparameterization with Gumbel-softmax
 NOISE = shapes(x="... classes", noise="... classes")
 SAMPLE = shapes(x="... classes", sample="... classes")
 ALIKE = shapes(x="...", sample="...")
-UNIFORM = shapes(x="... n", uniform="... n")
+UNIFORM = shapes(x="... n", uniform="... n", again="... n")
 GATES_16 = shapes(a="...", b="...", w="* 16", noise="* 16")
 
 
@@ -184,6 +184,61 @@ def disarm(dy: Tensor, x: Tensor, uniform: Draw, loss: Loss) -> Tensor:
     return m.expand_dims(way, -1) * (b - c) * m.sigmoid(m.abs(x))
 
 
+def _coupled(x: Tensor, uniform: Tensor, again: Tensor) -> list[Tensor]:
+    """Logistic samples of logits x whose signs are the bits, the second given the bits."""
+    p = m.sigmoid(x)
+    given = m.where(uniform > 1.0 - p, 1.0 - p + again * p, again * (1.0 - p))
+    return [x + m.log(u) - m.log(1.0 - u) for u in (uniform, given)]
+
+
+def _controlled(
+    dy: Tensor, x: Tensor, uniform: Tensor, again: Tensor, loss: Loss, control: Loss
+) -> Tensor:
+    """The score of what the control does not explain, and its own gradients."""
+    at, bits = m.identity(x), _below(x, 1.0 - uniform)
+    free, given = [control(z) for z in _coupled(at, uniform, again)]
+    way = m.expand_dims(dy * (loss(bits) - given), -1)
+    dx = m.gradients(free - given, at, dy, overrides={}, unconnected="zero")
+    return way * (bits - m.sigmoid(x)) + dx
+
+
+@pulled(
+    "Tucker et al. 2017, REBAR: low-variance, unbiased gradient estimates for discrete latent "
+    "variable models",
+    lambda x, uniform, loss: loss(_below(x, 1.0 - uniform)),
+    contract="estimator",
+    needs=(UNIFORM,),
+)
+def rebar(
+    dy: Tensor,
+    x: Tensor,
+    uniform: Draw,
+    again: Draw,
+    loss: Loss,
+    temperature: Positive = 0.5,
+    eta: Finite = 1.0,
+) -> Tensor:
+    """A loss of bits drawn by logits x, less eta times it of relaxed bits, which is added back."""
+
+    def control(z: Tensor) -> Tensor:
+        return eta * loss(m.sigmoid(z / temperature))
+
+    return _controlled(dy, x, uniform, again, loss, control)
+
+
+@pulled(
+    "Grathwohl et al. 2018, Backpropagation through the void: optimizing control variates for "
+    "black-box gradient estimation",
+    lambda x, uniform, loss: loss(_below(x, 1.0 - uniform)),
+    contract="estimator",
+    needs=(UNIFORM,),
+    traps="parameters of the control learn by the variance of what x gets, elsewhere",
+)
+def relax(dy: Tensor, x: Tensor, uniform: Draw, again: Draw, loss: Loss, control: Loss) -> Tensor:
+    """A loss of bits drawn by logits x; a function of their logistic samples explains a part."""
+    return _controlled(dy, x, uniform, again, loss, control)
+
+
 @pulled(
     "Gastaldi 2017, Shake-shake regularization",
     lambda a, b, forward: forward * a + (1.0 - forward) * b,
@@ -276,7 +331,7 @@ def logic_gates_gumbel(
     return m.sum(_gates(a, b) * passed(hot(w + noise), weights), -1)
 
 
-__all__ = ["arm", "disarm", "shake"]
+__all__ = ["arm", "disarm", "rebar", "relax", "shake"]
 __all__ += ["bernoulli_st", "categorical_st", "decoupled_st", "decoupled_st_gumbel", "gapped_st"]
 __all__ += ["gumbel_softmax", "gumbel_st", "hard_concrete", "logic_gates", "logic_gates_gumbel"]
 __all__ += ["logic_gates_st", "reinmax", "relaxed_bernoulli", "score_function"]

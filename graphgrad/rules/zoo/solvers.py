@@ -156,6 +156,34 @@ def imle(
     return m.mean(ahead - behind, -2) / (far + epsilon)
 
 
+@pulled(
+    "Minervini, Franceschi, Niepert 2023, Adaptive perturbation-based gradient estimation for "
+    "discrete latent variable models",
+    lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
+    linear=False,
+    contract="estimator",
+    needs=(SAMPLES,),
+    traps="the authors' program has one strength for a batch, and lets alpha rise until as many "
+    "elements change as there are examples",
+)
+def aimle(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    solve: Solver,
+    sigma: Positive = 1.0,
+    alpha: Positive = 1.0,
+    two_sides: bool = True,
+) -> Tensor:
+    """As `imle`, the strength being alpha times the length of the costs over the gradient's."""
+    lengths = [m.sqrt(m.sum(m.square(t), -1, keepdims=True)) for t in (x, dy)]
+    strength = alpha * lengths[0] / m.where(lengths[1] > 0, lengths[1], 1.0)
+    at, way = _moved(x, noise, sigma), m.expand_dims(strength * dy, -2)
+    ahead, behind = solve(at + way), solve(at - way) if two_sides else solve(at)
+    far = 2.0 * strength if two_sides else strength
+    return m.mean(ahead - behind, -2) / m.where(far > 0, far, 1.0)
+
+
 def _spo(x: Tensor, cost: Tensor, solution: Tensor, objective: Tensor, solve: Any) -> Tensor:
     moved = 2.0 * x - cost
     return 2.0 * m.sum(x * solution, -1) - m.sum(moved * solve(moved), -1) - objective[..., 0]
@@ -181,6 +209,20 @@ def spo_plus(
 def bundled(x: Tensor, noise: Draw, f: Function, sigma: Positive = 1.0) -> Tensor:
     """f of x (..., n); backward, the mean gradient at x and noise (..., samples, n)."""
     return m.mean(f(_moved(x, noise, sigma)), -2)
+
+
+@pulled(
+    "Chen, Amos, Nickel 2021, Learning neural event functions for ordinary differential equations",
+    lambda time: m.identity(time),
+    contract="exact",
+    needs=(shapes(x="... n", time="..."),),
+)
+def event_time(dy: Tensor, x: Tensor, time: Draw, event: Function, f: Function) -> Tensor:
+    """When event(time, x) is 0 for states x (..., n) of dx/dt = f(time, x), found elsewhere."""
+    at, t = m.identity(x), m.identity(time)
+    slopes = m.gradients(event(t, at), [at, t], overrides={}, unconnected="zero")
+    rate = slopes[1] + m.sum(slopes[0] * f(time, x), -1)
+    return -m.expand_dims(dy / rate, -1) * slopes[0]
 
 
 @formula("Fung et al. 2022, JFB: Jacobian-free backpropagation for implicit networks")
@@ -259,5 +301,5 @@ def sorting_network(
 
 
 __all__ = ["bundled", "fenchel_young", "identity_solver", "imle", "interpolated", "jacobian_free"]
-__all__ += ["perturbed", "phantom"]
+__all__ += ["aimle", "event_time", "perturbed", "phantom"]
 __all__ += ["perturbed_times", "sorting_network", "spo_plus"]

@@ -83,6 +83,18 @@ def rect(x: Tensor, alpha: Positive = 1.0) -> Tensor:
     return m.where(m.abs(x) < 0.5 / alpha, alpha, 0.0)
 
 
+@slope(
+    "Jiang et al. 2025, Adaptive gradient learning for spiking neural networks by exploiting "
+    "membrane potential dynamics"
+)
+def mpd_agl(
+    x: Tensor, gamma: Positive = 0.5, tau: NonNegative = 0.0, threshold: Positive = 1.0
+) -> Tensor:
+    """For spikes: a rectangle as wide as potentials after a normalisation by gamma are spread."""
+    width = 2.0 * (1.0 + tau * tau) ** 0.5 * gamma * threshold
+    return m.where(m.abs(x) < width / 2.0, 1.0, 0.0) / width
+
+
 @slope("Shrestha and Orchard 2018, SLAYER: spike layer error reassignment in time")
 def exponential(x: Tensor, width: Positive = 1.0, height: NonNegative = 1.0) -> Tensor:
     """For spikes: two exponentials around the threshold."""
@@ -314,7 +326,7 @@ def dsq(x: Tensor, k: Positive = 4.0, step: Positive = 1.0) -> Tensor:
 
 __all__ = ["atan", "circ_step", "dsq", "ede", "erf", "erfc_step", "exponential"]
 __all__ += ["fake_numerical_gradient", "fast_sigmoid", "gaussian", "heaviside", "heaviside_window"]
-__all__ += ["leaky_step", "log_step", "log_tailed", "multi_gaussian", "multi_spike"]
+__all__ += ["leaky_step", "log_step", "log_tailed", "mpd_agl", "multi_gaussian", "multi_spike"]
 __all__ += ["periodic_exponential", "piecewise_leaky", "q_pseudo_spike", "rate_escape", "rect"]
 __all__ += ["relu_grad", "reste", "s2nn", "sigmoid", "signed_step", "softsign"]
 __all__ += ["sparse_fast_sigmoid", "squarewave", "stochastic_spike", "super_spike", "tanh_step"]
