@@ -231,7 +231,7 @@ PURPOSES = {
     ): {
         "feedback": put("feedback(seed=1)", "x @ w", ROW, before=LAYER),
         "target_prop": put(
-            "target_prop(lambda y: y @ gg.transpose(w))", "x @ w", ROW, before=LAYER
+            "target_prop(lambda y: gg.tanh(y) @ gg.transpose(w))", "x @ w", ROW, before=LAYER
         ),
     },
 }

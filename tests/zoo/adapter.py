@@ -21,6 +21,12 @@ class Given:
         self.ys, self.grads = ys, grads
 
 
+def build_of(case):
+    """How gg.rules has a case, by the name of its family or of its rule alone."""
+    name = case["id"].rpartition("/")[0]
+    return case.get("build") or RULES.get(name) or RULES.get(case["rule"])
+
+
 def graph_of(build, case):
     """The inputs, outputs and gradients of a case, in the current graph."""
     t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}

@@ -79,7 +79,8 @@ def _grid(
     "arithmetic-only inference; Bhalgat et al. 2020, LSQ+",
     lambda zero_is, **given: _grid(zero_is="real" if zero_is == "real" else "added", **given),
     traps='torch and torchao ask whether the rounded value is inside (inside="rounded"), and round '
-    'zero: they add it after rounding (zero_is="added"), or in the value alone ("rounded")',
+    'zero: they add it after rounding (zero_is="added"), or in the value alone ("rounded"); from '
+    "torch 2.14 on nothing passes at the ends themselves",
 )
 def int_quant(
     x: Tensor,
