@@ -11,6 +11,7 @@ from .alignment import feedback, target_prop
 from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
 from .composites import (
     epsilon_alpha2_beta1,
+    epsilon_alpha2_beta1_flat,
     epsilon_gamma_box,
     epsilon_plus,
     epsilon_plus_flat,
@@ -77,6 +78,7 @@ __all__ = [
     "deep_shap",
     "deeplift",
     "epsilon_alpha2_beta1",
+    "epsilon_alpha2_beta1_flat",
     "epsilon_gamma_box",
     "epsilon_plus",
     "epsilon_plus_flat",

@@ -494,6 +494,7 @@ RULES = {
     "composite_epsilon_plus": relevance_of_net("epsilon_plus"),
     "composite_alpha2beta1": relevance_of_net("epsilon_alpha2_beta1"),
     "composite_epsilon_plus_flat": relevance_of_net("epsilon_plus_flat"),
+    "composite_alpha2beta1_flat": relevance_of_net("epsilon_alpha2_beta1_flat"),
     "composite_epsilon_gamma_box": relevance_of_net("epsilon_gamma_box", low=-3.0, high=3.0),
     "excitation_backprop": relevance_of_net("lrp_zplus", epsilon=1e-6),
     # stable: functions of gg, but where another value or gradient is wanted at an edge

@@ -175,8 +175,14 @@ BY_FORMULA = {
         lambda x: on(x, "target_prop", gg.exp, inverse=gg.tanh),
         lambda: np.tanh(np.exp(X)) - np.tanh(np.exp(X) - D),
     ),
+    "epsilon_alpha2_beta1_flat": (
+        lambda x: gg.reshape(
+            on(x[None], "epsilon_alpha2_beta1_flat", lambda x: x @ W, epsilon=0.0), (-1,)
+        ),
+        lambda: np.full(4, D[:2].sum() / 4),
+    ),
     "mpd_agl": (
-        lambda x: on(x, "mpd_agl", gg.sign, gamma=0.4, tau=0.5),
+        lambda x: on(x, "mpd_agl", gg.sign, gain=0.4, tau=0.5),
         lambda: D * (np.abs(X) < 0.4 * 1.25**0.5) / (0.8 * 1.25**0.5),
     ),
     "rebar": (

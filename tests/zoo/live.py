@@ -165,6 +165,7 @@ ZENNIT = {
     "composite_epsilon_plus": "EpsilonPlus",
     "composite_alpha2beta1": "EpsilonAlpha2Beta1",
     "composite_epsilon_plus_flat": "EpsilonPlusFlat",
+    "composite_alpha2beta1_flat": "EpsilonAlpha2Beta1Flat",
     "composite_epsilon_gamma_box": "EpsilonGammaBox",
     "excitation_backprop": "ExcitationBackprop",
     "composite_guided": "GuidedBackprop",

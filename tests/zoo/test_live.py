@@ -42,3 +42,10 @@ def test_a_row_is_what_a_package_gives_now(package):
     pytest.importorskip(package.replace("-", "_"))
     cases = [(n, c) for n, c in recorded().items() if c["what"].partition(":")[0] == package]
     judge([(n, (package, c)) for n, c in cases], agrees)
+
+
+def test_a_composite_that_was_not_recorded_is_that_of_zennit():
+    pytest.importorskip("zennit")
+    case = recorded()["attribution/composite_alpha2beta1/0"]
+    name = "composite_alpha2beta1_flat"
+    agrees("zennit", case | {"rule": name, "id": f"attribution/{name}/0"})

@@ -95,7 +95,7 @@ def attn_divide(dy: Tensor, x: Tensor, factor: Positive = 2.0) -> Tensor:
 
 @pulled(
     ACHTIBAT,
-    lambda x, w, b: _affine(x, w, b),
+    m.affine,
     contract="attribution",
     traps=f"{EPSILON}; the bias keeps its share",
     needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),),
@@ -104,12 +104,7 @@ def attn_linear(
     dy: Tensor, x: Tensor, w: Draw, b: Draw | None = None, epsilon: NonNegative = 1e-8
 ) -> Tensor:
     """x (..., inputs) times w (outputs, inputs), and a bias: shares of the sum."""
-    return x * m.matmul(dy / (_affine(x, w, b) + epsilon), w)
-
-
-def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-    y = m.matmul(x, m.swapaxes(w, -1, -2))
-    return y if b is None else y + b
+    return x * m.matmul(dy / (m.affine(x, w, b) + epsilon), w)
 
 
 def _normalised(x: Tensor, w: Tensor, b: Tensor | None, variance_epsilon: float | Tensor) -> Tensor:

@@ -138,14 +138,9 @@ def sign_symmetry(w: Tensor, scale: Positive = 1.0) -> Tensor:
     return scale * m.sign(w)
 
 
-def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-    y = m.matmul(x, m.swapaxes(w, -1, -2))
-    return y if b is None else y + b
-
-
 @pulled(
     "Nokland 2016, Direct feedback alignment provides learning in deep neural networks",
-    _affine,
+    m.affine,
     linear=False,
     needs=(
         shapes(

@@ -55,7 +55,8 @@ feedback: fixed weights
 first: what was drawn for the first branch
 format: which 8-bit floats
 forward: the temperature of the draw
-gamma: the factor of the normalisation before
+gain: the factor of the normalisation before
+gamma: how much more what has the sign of the sum counts
 gap: by how much the drawn one leads
 gated: whether it is x times a step
 group: how many neighbours of the last axis share a step

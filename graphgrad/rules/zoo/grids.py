@@ -353,8 +353,7 @@ def bitnet_binary(x: Tensor) -> Tensor:
 
 
 def _bit_linear(x: Tensor, w: Tensor, b: Tensor | None, epsilon: float) -> Tensor:
-    y = m.matmul(_bit_int8(x, epsilon), m.swapaxes(_bit_ternary(w, epsilon), -1, -2))
-    return y if b is None else y + b
+    return m.affine(_bit_int8(x, epsilon), _bit_ternary(w, epsilon), b)
 
 
 @pulled(BITNET, _bit_linear, needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),))

@@ -82,19 +82,19 @@ def _powers(p: Tensor, exponent: float | Tensor) -> Tensor:
     return m.where(p > 0, m.where(p > 0, p, 1.0) ** exponent, 0.0)
 
 
-@pulled(MARTINS, lambda x, axis: _sparsemax(x, axis), contract="exact")
+@pulled(MARTINS, _sparsemax, contract="exact")
 def sparsemax(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
     """The nearest point of the simplex: probabilities of which many are 0."""
     return _pulled(dy, m.where(_sparsemax(x, axis) > 0, 1.0, 0.0), axis)
 
 
-@pulled(PETERS, lambda x, axis: _entmax15(x, axis), contract="exact")
+@pulled(PETERS, _entmax15, contract="exact")
 def entmax15(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
     """Halfway between softmax and sparsemax: alpha is 1.5."""
     return _pulled(dy, m.sqrt(_entmax15(x, axis)), axis)
 
 
-@pulled(PETERS, lambda x, alpha, axis: _entmax(x, alpha, axis), contract="exact")
+@pulled(PETERS, _entmax, contract="exact")
 def entmax(dy: Tensor, x: Tensor, alpha: Alpha = 1.5, axis: Axis = -1) -> Tensor:
     """Between softmax (alpha 1) and sparsemax (alpha 2), and beyond."""
     return _pulled(dy, _powers(_entmax(x, alpha, axis), 2.0 - alpha), axis)
@@ -102,7 +102,7 @@ def entmax(dy: Tensor, x: Tensor, alpha: Alpha = 1.5, axis: Axis = -1) -> Tensor
 
 @pulled(
     "Correia, Niculae, Martins 2019, Adaptively sparse transformers",
-    lambda x, alpha, axis: _entmax(x, alpha, axis),
+    _entmax,
     contract="exact",
 )
 def entmax_learned(dy: Tensor, x: Tensor, alpha: Alphas, axis: Axis = -1) -> tuple[Tensor, ...]:
@@ -133,7 +133,7 @@ def _budget(x: Tensor, budget: float | Tensor, axis: int) -> Tensor:
 @pulled(
     "Malaviya, Ferreira, Martins 2018, Sparse and constrained attention for neural machine "
     "translation",
-    lambda x, budget, axis: _budget(x, budget, axis),
+    _budget,
     contract="exact",
     needs=(
         Need(
@@ -243,9 +243,7 @@ def _transport_vjp(dy: Tensor, plan: Tensor, temperature: Positive) -> Tensor:
 
 @pulled(
     "Cuturi 2013, Sinkhorn distances: lightspeed computation of optimal transport",
-    lambda x, rows, columns, temperature, iterations: _transported(
-        x, rows, columns, temperature, iterations
-    ),
+    _transported,
     contract="exact",
     needs=(
         shapes(x="* n k", rows="* n", columns="* k"),

@@ -88,10 +88,10 @@ def rect(x: Tensor, alpha: Positive = 1.0) -> Tensor:
     "membrane potential dynamics"
 )
 def mpd_agl(
-    x: Tensor, gamma: Positive = 0.5, tau: NonNegative = 0.0, threshold: Positive = 1.0
+    x: Tensor, gain: Positive = 0.5, tau: NonNegative = 0.0, threshold: Positive = 1.0
 ) -> Tensor:
-    """For spikes: a rectangle as wide as potentials after a normalisation by gamma are spread."""
-    width = 2.0 * (1.0 + tau * tau) ** 0.5 * gamma * threshold
+    """For spikes: a rectangle as wide as potentials after a normalisation are spread."""
+    width = 2.0 * (1.0 + tau * tau) ** 0.5 * gain * threshold
     return m.where(m.abs(x) < width / 2.0, 1.0, 0.0) / width
 
 
@@ -107,7 +107,7 @@ def exponential(x: Tensor, width: Positive = 1.0, height: NonNegative = 1.0) -> 
 )
 def gaussian(x: Tensor, mu: Finite = 0.0, sigma: Positive = 0.5, scale: Finite = 1.0) -> Tensor:
     """For spikes: a normal density."""
-    return scale * m.exp(-m.square((x - mu) / sigma) / 2) / (sigma * (2 * pi) ** 0.5)
+    return scale * _normal(x, mu, sigma)
 
 
 def _normal(x: Tensor, mu: Finite, sigma: Finite) -> Tensor:
@@ -132,6 +132,14 @@ def multi_gaussian(
     return scale * (middle - h * sides)
 
 
+def _at_multiples(
+    x: Tensor, width: Positive, scale: Finite, threshold: Positive, above: Positive
+) -> Tensor:
+    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
+    wide = threshold * width * m.where(x < threshold, 1.0, above)
+    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+
+
 @slope(
     "Weidel and Sheik 2021, WaveSense: efficient temporal convolutions with spiking networks",
     traps="sinabs is half as wide above the threshold (above=0.5)",
@@ -144,9 +152,7 @@ def periodic_exponential(
     above: Positive = 1.0,
 ) -> Tensor:
     """For several spikes a step, x being the potential: high at each multiple of the threshold."""
-    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
-    wide = threshold * width * m.where(x < threshold, 1.0, above)
-    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+    return _at_multiples(x, width, scale, threshold, above)
 
 
 @learned(
@@ -161,9 +167,7 @@ def multi_spike(
     above: Positive = 1.0,
 ) -> Tensor:
     """How often x is over the threshold, with the slope of `periodic_exponential`."""
-    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
-    wide = threshold * width * m.where(x < threshold, 1.0, above)
-    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+    return _at_multiples(x, width, scale, threshold, above)
 
 
 @slope("Weidel and Sheik 2021, as sinabs has it", traps="sinabs has no upper end of the window")
