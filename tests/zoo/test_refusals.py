@@ -79,6 +79,12 @@ BUILT = {
         ValueError,
     ),
     "step": (lambda: R.int_quant(x(), -0.5), "step is a finite number, more than 0", ValueError),
+    "uniform": (
+        lambda: R.arm(x(), 2.0 * ONE((2, 3)), gg.sum),
+        "uniform is .* at most 1",
+        ValueError,
+    ),
+    "dithered": (lambda: R.dithered(uniform=-1.0), "uniform is .* at least 0", ValueError),
     "krum": (lambda: aggregated("jd_krum", 3), r"times is at least byzantine \+ 3", ValueError),
     "trim": (lambda: aggregated("jd_trimmed_mean", 2), "times is at least 2 trim", ValueError),
     "upgrad": (lambda: aggregated("jd_upgrad", 9), "times is at most 8", ValueError),

@@ -9,7 +9,7 @@ from ...base.domains import NON_NEGATIVE, PROBABILITY
 from ...ir.node import Tensor
 from . import maths as m
 from .needs import Need, shapes
-from .row import Count, Draw, Places
+from .row import Count, Draw, Places, Uniform
 from .rows import together
 
 FAMILY = "aggregation"
@@ -157,7 +157,7 @@ def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
     needs=(shapes(x="...", uniform="..."),),
 )
 def jd_graddrop(
-    ds: list[Tensor], *, uniform: Draw, leak: Annotated[float, PROBABILITY] = 0.0
+    ds: list[Tensor], *, uniform: Uniform, leak: Annotated[float, PROBABILITY] = 0.0
 ) -> Tensor:
     """Of each element the sign that a uniform number picks, by how pure it is."""
     j = m.stack(ds)

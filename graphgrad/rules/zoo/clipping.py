@@ -25,6 +25,7 @@ from .row import (
 from .rows import gate, pulled, through, together
 
 FAMILY = "clipping"
+Chance = Annotated[float | Tensor, PROBABILITY]
 PASCANU = "Pascanu, Mikolov, Bengio 2013, On the difficulty of training recurrent neural networks"
 
 
@@ -103,7 +104,7 @@ def gradient_noise(d: Tensor, noise: Finite = 0.0) -> Tensor:
 @gate("Tseng et al. 2020, Regularizing meta-learning via gradient dropout")
 def grad_dropout(
     d: Tensor,
-    uniform: Annotated[float | Tensor, PROBABILITY] = 1.0,
+    uniform: Chance = 1.0,
     rate: Annotated[float, PROBABILITY] = 0.1,
 ) -> Tensor:
     """Zero where a tensor of uniform numbers is below the rate, the rest scaled up."""
@@ -111,7 +112,7 @@ def grad_dropout(
 
 
 @gate("Wiedemann et al. 2020, Dithered backprop: a sparse and quantized backpropagation algorithm")
-def dithered(d: Tensor, step: Positive = 1.0, uniform: Finite = 0.5) -> Tensor:
+def dithered(d: Tensor, step: Positive = 1.0, uniform: Chance = 0.5) -> Tensor:
     """Rounded to multiples of a step after a uniform number's dither, which is taken off again."""
     dither = step * (uniform - 0.5)
     return step * m.floor((d + dither) / step + 0.5) - dither
@@ -125,7 +126,7 @@ def low_precision(d: Tensor, bits: Bits = 8) -> Tensor:
 
 
 @gate("Zhou et al. 2016, DoReFa-Net: training low bitwidth convolutional neural networks")
-def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Finite = 0.5) -> Tensor:
+def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Chance = 0.5) -> Tensor:
     """In bits of twice its largest magnitude, rounded after a uniform number is added."""
     most, levels = 2.0 * m.maximum(m.max(m.abs(d)), 1e-30), 2**bits - 1
     place = m.clip(d / most + 0.5 + (uniform - 0.5) / levels, 0.0, 1.0)

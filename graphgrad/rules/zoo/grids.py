@@ -16,7 +16,6 @@ from .row import (
     Axis,
     Bits,
     Count,
-    Draw,
     Finite,
     FiniteTensor,
     Integer,
@@ -25,6 +24,7 @@ from .row import (
     Positive,
     PositiveTensor,
     Size,
+    Uniform,
 )
 from .rows import learned, pull, pulled, soft
 
@@ -420,7 +420,7 @@ def tqt(x: Tensor, log2_t: FiniteTensor, bits: Bits = 8) -> tuple[Tensor, ...]:
     "Gupta et al. 2015, Deep learning with limited numerical precision",
     lambda x, uniform, step: step * m.floor(x / step + uniform),
 )
-def stochastic_round(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
+def stochastic_round(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x in multiples of a step, rounded up by chance; the gradient passes."""
     return m.ones_like(x)
 
@@ -430,7 +430,7 @@ def stochastic_round(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
     "2021, Differentiable model compression via pseudo quantization noise",
     lambda x, uniform, step: x + step * (uniform - 0.5),
 )
-def noise_quant(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
+def noise_quant(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x with uniform noise of a step in place of rounding."""
     return m.ones_like(x)
 

@@ -33,6 +33,7 @@ from ...base.domains import (
     NON_NEGATIVE_OR_INFINITE,
     POSITIVE,
     POSITIVE_OR_INFINITE,
+    PROBABILITY,
     Domain,
 )
 from ...base.errors import DTypeError, GradientError, ShapeError
@@ -75,7 +76,8 @@ SHOWN: Any = (TensorLike, Sequence, Callable)
 """What annotations that users see are made of."""
 
 Sums = Annotated[Tensor, "drawn", NON_NEGATIVE]
-"""A draw of which no element is below 0."""
+Uniform = Annotated[Tensor, "drawn", PROBABILITY]
+"""Draws of a domain: that they are of it is asked, too."""
 
 
 class RowNotes(TypedDict, total=False):

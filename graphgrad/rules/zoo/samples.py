@@ -8,7 +8,7 @@ from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
 from .needs import shapes
-from .row import Draw, Finite, Loss, NonNegative, Number, Positive
+from .row import Draw, Finite, Loss, NonNegative, Number, Positive, Uniform
 from .rows import formula, learned, pulled, soft
 
 FAMILY = "samples"
@@ -118,7 +118,7 @@ def bernoulli_st(x: Tensor, sample: Draw, slope: Positive = 1.0) -> Tensor:
 @formula("Louizos, Welling, Kingma 2018, Learning sparse neural networks through L0 regularization")
 def hard_concrete(
     x: Tensor,
-    uniform: Draw,
+    uniform: Uniform,
     temperature: Positive = 2 / 3,
     low: Number = -0.1,
     high: Number = 1.1,
@@ -164,7 +164,7 @@ def _below(x: Tensor, uniform: Tensor) -> Tensor:
     contract="estimator",
     needs=(UNIFORM,),
 )
-def arm(dy: Tensor, x: Tensor, uniform: Draw, loss: Loss) -> Tensor:
+def arm(dy: Tensor, x: Tensor, uniform: Uniform, loss: Loss) -> Tensor:
     """A loss, of (..., n) to (...), of bits drawn by logits x; two draws share their numbers."""
     other = loss(1.0 - _below(-x, uniform))
     way = (other - loss(_below(x, uniform))) * dy
@@ -177,7 +177,7 @@ def arm(dy: Tensor, x: Tensor, uniform: Draw, loss: Loss) -> Tensor:
     contract="estimator",
     needs=(UNIFORM,),
 )
-def disarm(dy: Tensor, x: Tensor, uniform: Draw, loss: Loss) -> Tensor:
+def disarm(dy: Tensor, x: Tensor, uniform: Uniform, loss: Loss) -> Tensor:
     """The mean loss, of (..., n) to (...), of two opposite draws of bits by logits x."""
     b, c = _below(x, 1.0 - uniform), _below(x, uniform)
     way = (loss(b) - loss(c)) * dy / 2.0
@@ -212,8 +212,8 @@ def _controlled(
 def rebar(
     dy: Tensor,
     x: Tensor,
-    uniform: Draw,
-    again: Draw,
+    uniform: Uniform,
+    again: Uniform,
     loss: Loss,
     temperature: Positive = 0.5,
     eta: Finite = 1.0,
@@ -234,7 +234,9 @@ def rebar(
     needs=(UNIFORM,),
     traps="parameters of the control learn by the variance of what x gets, elsewhere",
 )
-def relax(dy: Tensor, x: Tensor, uniform: Draw, again: Draw, loss: Loss, control: Loss) -> Tensor:
+def relax(
+    dy: Tensor, x: Tensor, uniform: Uniform, again: Uniform, loss: Loss, control: Loss
+) -> Tensor:
     """A loss of bits drawn by logits x; a function of their logistic samples explains a part."""
     return _controlled(dy, x, uniform, again, loss, control)
 

@@ -8,7 +8,7 @@ from typing import Literal
 from ...ir.node import Tensor
 from . import maths as m
 from .needs import Need
-from .row import Count, Draw, Finite, NonNegative, Positive
+from .row import Count, Finite, NonNegative, Positive, Uniform
 from .rows import learned, pulled, slope
 
 FAMILY = "surrogates"
@@ -314,7 +314,7 @@ def reste(x: Tensor, p: Positive = 2.0, clip: Positive = 1.5, least: Positive = 
     lambda x: m.where(x > 0, 1.0, 0.0),
 )
 def stochastic_spike(
-    dy: Tensor, x: Tensor, uniform: Draw, mean: Finite = 0.0, variance: Finite = 0.2
+    dy: Tensor, x: Tensor, uniform: Uniform, mean: Finite = 0.0, variance: Finite = 0.2
 ) -> Tensor:
     """A spike where x > 0; below it, the gradient is scaled by a uniform number."""
     return m.where(x > 0, dy, dy * (uniform - 0.5 + mean) * variance)
