@@ -161,10 +161,7 @@ BY_FORMULA = {
     ),
     "fake_float8": (lambda x: gg.rules.fake_float8(x, 1.0), lambda: D),
     "lsq_plus": (lambda x: gg.rules.lsq_plus(x, 0.25, bits=3), lambda: D * (np.abs(X) < 0.8)),
-    "pact": (
-        lambda x: gg.rules.pact(x, 0.8, bits=2),
-        lambda: D * ((X >= 0) & (X < 0.8)),
-    ),
+    "pact": (lambda x: gg.rules.pact(x, 0.8, bits=2), lambda: D * ((X >= 0) & (X < 0.8))),
     "stop": (lambda x: x + on(x, "stop", gg.sin), lambda: D),
     "surrogate": (lambda x: surrogate_of_square(x), lambda: 2 * D * X),
     "rescale": (
@@ -309,10 +306,7 @@ BY_FORMULA = {
         lambda x: gg.rules.ttq(x, 2.0, 3.0),
         lambda: D * np.where(X > 0.05, 2.0, np.where(X < -0.05, 3.0, 1.0)),
     ),
-    "xnor": (
-        lambda x: gg.rules.xnor(x),
-        xnor_formula,
-    ),
+    "xnor": (lambda x: gg.rules.xnor(x), xnor_formula),
     "nan_guard": (lambda x: on(x, "nan_guard", gg.identity, limit=1.5), lambda: D),
     "imle": None,
     "interpolated": None,

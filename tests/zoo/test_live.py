@@ -18,9 +18,7 @@ from .live import PACKAGES, renewed
 pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore")]
 
 
-DEVIATES = {
-    "lowbit/fake_quantise_groups": "from torch 2.14 on clamp gives 0 at its ends",
-}
+DEVIATES = {"lowbit/fake_quantise_groups": "from torch 2.14 on clamp gives 0 at its ends"}
 """Rules of which a package's newest version may differ from what was recorded, and how."""
 
 

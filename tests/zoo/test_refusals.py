@@ -85,6 +85,7 @@ BUILT = {
         ValueError,
     ),
     "dithered": (lambda: R.dithered(uniform=-1.0), "uniform is .* at least 0", ValueError),
+    "batch": (lambda: R.batch_topk_relu(x(), 0.1), "k is at least one for the whole", ValueError),
     "krum": (lambda: aggregated("jd_krum", 3), r"times is at least byzantine \+ 3", ValueError),
     "trim": (lambda: aggregated("jd_trimmed_mean", 2), "times is at least 2 trim", ValueError),
     "upgrad": (lambda: aggregated("jd_upgrad", 9), "times is at most 8", ValueError),
@@ -189,3 +190,10 @@ def test_bounds_that_a_run_brings_are_checked_by_it():
 def test_integers_have_no_gradient_to_replace():
     with pytest.raises(gg.RegionError):
         R.sign_ste(gg.constant([1, 2]))
+
+
+def test_one_number_serves_for_all_elements():
+    labels = np.array([0, 2])
+    y = R.score_function(x(), labels, 1.0, 0.5)
+    one = R.score_function(x(), labels, np.ones(2), np.full(2, 0.5))
+    np.testing.assert_allclose(*gg.evaluate([y, one]))

@@ -77,10 +77,7 @@ def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
 
 
 @together(
-    QUINTON,
-    fan=True,
-    traps="a quadratic program: another solver differs near 1e-6",
-    needs=(FEW,),
+    QUINTON, fan=True, traps="a quadratic program: another solver differs near 1e-6", needs=(FEW,)
 )
 def jd_upgrad(ds: list[Tensor]) -> Tensor:
     """The mean of the gradients, each projected to where it conflicts with none."""
@@ -105,10 +102,7 @@ def jd_dualproj(ds: list[Tensor]) -> Tensor:
     traps="Frank-Wolfe stopped early is not the minimum",
 )
 def jd_mgda(
-    ds: list[Tensor],
-    *,
-    epsilon: Annotated[float, NON_NEGATIVE] = 1e-3,
-    iterations: Count = 100,
+    ds: list[Tensor], *, epsilon: Annotated[float, NON_NEGATIVE] = 1e-3, iterations: Count = 100
 ) -> Tensor:
     """The convex combination of the least norm, by Frank-Wolfe."""
     g, start = _gramian(ds), _even(ds)

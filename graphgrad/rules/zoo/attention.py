@@ -64,11 +64,7 @@ def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-
     on=("Softmax",),
 )
 def attn_softmax(
-    dy: Tensor,
-    x: Tensor,
-    axis: Axis = -1,
-    temperature: Positive = 1.0,
-    over: Axis | None = None,
+    dy: Tensor, x: Tensor, axis: Axis = -1, temperature: Positive = 1.0, over: Axis | None = None
 ) -> Tensor:
     """For softmax(x / temperature): x (R - y sum of R); where x is -infinity nothing."""
     at = x / temperature
@@ -183,11 +179,7 @@ def _halved(t: Tensor) -> Tensor:
     "propagation"
 )
 def attn_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    scale: Positive = 1.0,
-    kind: Literal["attn", "cp"] = "attn",
+    q: Tensor, k: Tensor, v: Tensor, scale: Positive = 1.0, kind: Literal["attn", "cp"] = "attn"
 ) -> Tensor:
     """A head of attention, for gradient times input: both products halved, or weights constant."""
     scores = m.matmul(q, m.swapaxes(k, -1, -2)) * scale

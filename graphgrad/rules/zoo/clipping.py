@@ -103,9 +103,7 @@ def gradient_noise(d: Tensor, noise: Finite = 0.0) -> Tensor:
 
 @gate("Tseng et al. 2020, Regularizing meta-learning via gradient dropout")
 def grad_dropout(
-    d: Tensor,
-    uniform: Chance = 1.0,
-    rate: Annotated[float, PROBABILITY] = 0.1,
+    d: Tensor, uniform: Chance = 1.0, rate: Annotated[float, PROBABILITY] = 0.1
 ) -> Tensor:
     """Zero where a tensor of uniform numbers is below the rate, the rest scaled up."""
     return m.where(uniform < rate, 0.0, d) / max(1.0 - rate, 1e-30)
@@ -145,11 +143,7 @@ def sign_symmetry(w: Tensor, scale: Positive = 1.0) -> Tensor:
     linear=False,
     needs=(
         shapes(
-            x="rows inputs",
-            w="outputs inputs",
-            b="outputs",
-            feedback="n inputs",
-            error="rows n",
+            x="rows inputs", w="outputs inputs", b="outputs", feedback="n inputs", error="rows n"
         ),
     ),
 )

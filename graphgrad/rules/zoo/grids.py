@@ -460,10 +460,7 @@ def power_of_two(x: Tensor, low: Integer = -8, high: Integer = 8) -> Tensor:
     return m.ones_like(x)
 
 
-@pull(
-    "Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling",
-    linear=False,
-)
+@pull("Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling", linear=False)
 def ewgs(dy: Tensor, x: Tensor, delta: NonNegative = 0.1) -> Tensor:
     """For rounding: more for elements that the gradient moves to where they are rounded to."""
     return dy * (1.0 + delta * m.sign(dy) * (x - m.rint(x)))

@@ -55,8 +55,8 @@ ORDERED = Need("low < high", lambda low, high: low < high)
 class shapes:
     """Shapes by letters: ShapeError where a length differs from that of the same letter.
 
-    `...` are leading axes, alike in all; `*` are any. A letter may be a
-    number, or a parameter that is an int.
+    `...` are leading axes, alike in all, or none where that is the whole; `*` are any. A letter
+    may be a number, or a parameter that is an int.
     """
 
     def __init__(self, **patterns: str) -> None:
@@ -73,6 +73,8 @@ class shapes:
         self, name: str, pattern: Sequence[str], shape: tuple[Any, ...], lengths: dict[str, Any]
     ) -> None:
         letters = [letter for letter in pattern if letter not in ("...", "*")]
+        if not letters and not shape:
+            return
         leading = len(shape) - len(letters)
         parts: list[tuple[str, Any]] = [*zip(letters, shape[max(leading, 0) :], strict=False)]
         if pattern[0] == "...":

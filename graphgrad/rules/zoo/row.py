@@ -111,13 +111,7 @@ class ZooRow:
     """
 
     def __init__(
-        self,
-        fn: Fn,
-        source: str,
-        said: RowNotes,
-        form: str,
-        first: int,
-        builds: str | None,
+        self, fn: Fn, source: str, said: RowNotes, form: str, first: int, builds: str | None
     ) -> None:
         hints = get_type_hints(fn, include_extras=True)
         given = list(signature(fn).parameters.values())[first:]

@@ -100,11 +100,7 @@ def entmax(dy: Tensor, x: Tensor, alpha: Alpha = 1.5, axis: Axis = -1) -> Tensor
     return _pulled(dy, _powers(_entmax(x, alpha, axis), 2.0 - alpha), axis)
 
 
-@pulled(
-    "Correia, Niculae, Martins 2019, Adaptively sparse transformers",
-    _entmax,
-    contract="exact",
-)
+@pulled("Correia, Niculae, Martins 2019, Adaptively sparse transformers", _entmax, contract="exact")
 def entmax_learned(dy: Tensor, x: Tensor, alpha: Alphas, axis: Axis = -1) -> tuple[Tensor, ...]:
     """entmax whose alpha, one per row, learns."""
     p = _entmax(x, alpha, axis)

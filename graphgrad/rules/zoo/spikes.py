@@ -309,10 +309,7 @@ def reste(x: Tensor, p: Positive = 2.0, clip: Positive = 1.5, least: Positive = 
     return m.where(m.abs(x) <= clip, steep, 0.0)
 
 
-@pulled(
-    "snntorch, Eshraghian et al. 2023",
-    lambda x: m.where(x > 0, 1.0, 0.0),
-)
+@pulled("snntorch, Eshraghian et al. 2023", lambda x: m.where(x > 0, 1.0, 0.0))
 def stochastic_spike(
     dy: Tensor, x: Tensor, uniform: Uniform, mean: Finite = 0.0, variance: Finite = 0.2
 ) -> Tensor:
