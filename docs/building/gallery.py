@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import graphgrad as gg
 
+from . import mathml
 from .shown import PURPOSES, ones, score, wave
 
 HEAD = """
@@ -75,7 +76,7 @@ def page(entry, shown, purpose):
         *(".. meta::", f"   :keywords: gradient, rule, {name.replace('_', ' ')}", ""),
         *(f".. _rule-{name}:", "", name, "=" * len(name), ""),
         *(f"{plain(entry.summary)} *{plain(entry.source)}.*", ""),
-        *(f"``{entry.formula.replace('`', '')}``", ""),
+        *(*written(entry.formula), ""),
         *(".. code-block:: python", "", *(f"    {line}" for line in shown.whole.split("\n")), ""),
         *(".. container:: rule", ""),
         *image(f"{name}-plot.svg", f"What {name} does to a gradient"),
@@ -84,6 +85,16 @@ def page(entry, shown, purpose):
         *(f"Parameters and errors: :py:func:`graphgrad.rules.{name}`.", ""),
         *([f"{title}: {others}.", ""] if others else []),
     ]
+
+
+def written(formula):
+    """A formula as MathML, or as code where it has no such form."""
+    text = formula.removeprefix("dx = dy * slope, slope = ")
+    made = mathml.formula(text)
+    if made is None:
+        return [f"``{formula.replace('`', '')}``"]
+    slope = "dx is dy times" if text != formula else ""
+    return [*([slope, ""] if slope else []), ".. raw:: html", "", f"    {made}"]
 
 
 def image(file, alt):
