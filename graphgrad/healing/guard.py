@@ -73,12 +73,18 @@ def _is_chosen(t: Tensor, condition: Tensor) -> bool:
     return isinstance(t.node.op, Constant) or (t.node.op is WHERE and t.node.inputs[0] is condition)
 
 
-def guarded(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+Copies = list[tuple[Node, Node]]
+"""Nodes that were built once more, each with what it was built from."""
+
+
+def guarded(condition: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Copies]:
     """where(condition, x, y) whose branches see what is harmless where they are not chosen."""
-    return apply(WHERE, condition, _safe(x, condition), _safe(y, logical_not(condition)))
+    copies: Copies = []
+    first = _safe(x, condition, copies)
+    return apply(WHERE, condition, first, _safe(y, logical_not(condition), copies)), copies
 
 
-def _safe(t: Tensor, chosen: Tensor) -> Tensor:
+def _safe(t: Tensor, chosen: Tensor, copies: Copies) -> Tensor:
     nodes = branch(t)
     now: dict[Tensor, Tensor] = {}
     for node in reversed(nodes):
@@ -88,5 +94,6 @@ def _safe(t: Tensor, chosen: Tensor) -> Tensor:
             at, number = place
             inputs[at] = where(chosen, inputs[at], number)
         if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            now[node.outputs[0]] = apply(node.op, *inputs)
+            now[node.outputs[0]] = made = apply(node.op, *inputs)
+            copies.append((made.node, node))
     return now.get(t, t)
