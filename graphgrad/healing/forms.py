@@ -562,15 +562,6 @@ def whole_norm(length: Tensor) -> Tensor:
     return where(length == 0, 1.0, length)
 
 
-def power_norm(p: float, axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
-    """sum(|x|**p)**(1/p) without overflow or underflow."""
-    s = _scale_of(largest(absolute(x), axes, keepdims=True))
-    q = total_of(absolute(x / s) ** p, axes, keepdims=True)
-    nought = q == 0
-    y = s * where(nought, 0.0, where(nought, 1.0, q) ** (1 / p))
-    return y if keep else squeeze(y, axes)
-
-
 def lengths(*xs: Tensor) -> Tensor:
     """sqrt(x1**2 + x2**2 + ...)."""
     return reduce(hypot, xs) if len(xs) > 1 else absolute(xs[0])
@@ -651,8 +642,9 @@ def log_det(a: Tensor) -> Tensor:
     return where(stop_gradient(sign_of) < 0, math.nan, size)
 
 
-def larger_root(take: float, b: Tensor, r: Tensor, root: Tensor) -> Tensor:
-    """take * b + root, where root = sqrt(b**2 + r), without cancelling."""
-    t = take * b
-    away = t < 0
-    return where(away, r / (root - where(away, t, 0.0)), t + root)
+def larger_root(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """(-b + sqrt(b**2 - 4 a c)) / (2 a) without cancelling."""
+    root = scaled_root((1.0, -4.0), b, b, a, c)
+    away = b > 0
+    far = where(away, root + where(away, b, 0.0), 1.0)
+    return where(away, -2.0 * c / far, 0.5 * (root - where(away, 0.0, b)) / a)

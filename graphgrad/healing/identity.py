@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from ..ir.node import Tensor
 from ..ops.elementwise.logic import WHERE
 from ..ops.sources import placeholder
 from .forms import StableForm
+from .formulas import arguments_of, function_of
 from .matching import Bound, Matcher
 from .reading import Reader
 from .terms import ATOM, CALL, PRODUCT, SUM, CancelsError, Term, Terms
@@ -29,19 +31,21 @@ PLAIN = 3  # a stable form of so few ops is seen through by other identities
 AGAIN = 30  # times that one term may be rewritten
 
 
+Ranges: TypeAlias = Sequence[tuple[float, float]]
+
+
 class RealIdentity:
     """An identity of real functions: one row of the table.
 
     name     by which it is known
     kind     one of KINDS
     algebra  `log(1 + exp(x)) -> softplus(x)`
-    naive    the function that is matched, of tensors; for a rule an instance of what it rewrites
-    stable   what it becomes, of the same tensors
     wrong    where the naive one is wrong, in words
     source   where the stable form is from
+    naive    the function that is matched, of tensors; for a rule an instance of what it rewrites
+    stable   what it becomes, of the same tensors
     ranges   for each argument the numbers between which both are defined
     rule     what matches where a pattern cannot say it: sums of any length, axes
-    heads    what a term calls, or SUM or PRODUCT, for which the rule is asked
     shapes   the shapes of the arguments; scalars if there are none
     """
 
@@ -50,22 +54,20 @@ class RealIdentity:
         name: str,
         kind: str,
         algebra: str,
+        wrong: str,
+        source: str,
         naive: Callable[..., Tensor],
         stable: Callable[..., Any],
-        wrong: str,
-        source: str = "",
-        *,
-        ranges: Sequence[tuple[float, float]] = (),
+        ranges: Ranges = (),
         rule: Rule | None = None,
-        heads: tuple[Any, ...] = (),
-        shapes: tuple[tuple[int, ...], ...] | None = None,
+        shapes: tuple[tuple[int, ...], ...] = (),
     ) -> None:
         self.name, self.kind, self.algebra = name, kind, algebra
-        self.naive, self.stable, self.wrong, self.source = naive, stable, wrong, source
+        self.wrong, self.source = wrong, source
+        self.naive, self.stable, self.rule = naive, stable, rule
         self.arity = len(signature(naive).parameters)
         self.shapes = shapes or ((),) * self.arity
         self.ranges = tuple(ranges) or ((-float("inf"), float("inf")),) * self.arity
-        self.rule, self.heads = rule, heads
 
     @property
     def written(self) -> str:
@@ -79,6 +81,33 @@ class RealIdentity:
 
     def __repr__(self) -> str:
         return f"<{self.kind} identity {self.name}: {self.algebra}>"
+
+
+def row(
+    kind: str,
+    name: str,
+    algebra: str,
+    wrong: str,
+    source: str,
+    *,
+    naive: str = "",
+    stable: Any = "",
+    ranges: Ranges = (),
+    rule: Rule | None = None,
+    shapes: tuple[tuple[int, ...], ...] = (),
+) -> RealIdentity:
+    """A row of the table: the algebra is what is matched and made, unless that is said apart.
+
+    Arguments are the names in the formula in alphabetical order.
+    """
+    written, _, now = algebra.partition(" -> ")
+    names = arguments_of(naive or written)
+    made = function_of(stable or now, names) if isinstance(stable, str) else stable
+    naively = function_of(naive or written, names)
+    return RealIdentity(name, kind, algebra, wrong, source, naively, made, ranges, rule, shapes)
+
+
+peephole, regimes, scaling, closed = (partial(row, kind) for kind in KINDS)
 
 
 class TermPattern:

@@ -10,7 +10,7 @@ from ..differentiate.healed import form_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Op
 from ..ops.elementwise.exponential import LOG1P, log1p
-from ..ops.elementwise.logic import WHERE
+from ..ops.elementwise.logic import WHERE, where
 from .forms import StableForm
 from .guard import needs_guard
 from .identity import RealIdentity, Rewriter
@@ -30,10 +30,10 @@ GUARD = RealIdentity(
     "where",
     "regimes",
     "where(c, f(x), y) -> where(c, f(where(c, x, 1)), y)",
-    lambda x: x,
-    lambda x: x,
     "0 times infinity in the gradient of what is not chosen",
     "the double where of autodiff folklore",
+    where,
+    where,
 )
 """What is said of branches of a choice."""
 

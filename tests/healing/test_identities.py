@@ -85,6 +85,8 @@ def test_it_is_nearer_to_the_truth_somewhere_and_worse_nowhere(identity):
         floor = 1.0 if identity.name in (*MATRICES, "softmax") else 1e-290
         if identity.name == "mean_by_softmax":
             floor = float(np.max(np.abs(args[1])))
+        if identity.name == "weighted_share":  # the squares of its weights overflow
+            floor = 1e-145
         with np.errstate(all="ignore"):
             old, new = before(*args), after(*args)
         for want, was, now in zip(truth, old, new, strict=True):
