@@ -21,6 +21,9 @@ from .plan import HealingPlan, closed_around, smooth_inputs
 from .reading import Fit, OutputOf
 from .terms import ATOM, CALL, SUM, Term
 
+MOST_FACTORS = 4
+"""Of so many factors a product is built one by one, so that no power overflows."""
+
 
 def healed(graph: Graph, plan: HealingPlan, ys: Sequence[Tensor]) -> list[Tensor]:
     """What stands for tensors of a graph, built in it by a plan.
@@ -129,16 +132,25 @@ class HealedBuild(Transplant):
             return self._call(term, node)
         if term.kind == SUM:
             return self._sum(term, node)
-        made = None
-        for base, e in sorted(term.parts, key=lambda part: part[1] < 0):
-            x = self._get(base, node)
-            if e < 0:
-                below = x if e == -1 else x ** (-e)
-                made = (1.0 / below) if made is None else made / below
-            else:
-                power = x if e == 1 else x**e
-                made = power if made is None else made * power
+        return self._product(term, node)
+
+    def _product(self, term: Term, node: Node) -> Tensor:
+        """The product; above a quotient powers are multiplied one by one, between the divisions."""
+        below = [(self._get(b, node), -e) for b, e in term.parts if e < 0]
+        above = [(self._get(b, node), e) for b, e in term.parts if e > 0]
+        if not below or sum(e for _, e in above) > MOST_FACTORS:
+            factors = [x if e == 1 else x**e for x, e in above]
+        else:
+            factors = [x for x, e in above for _ in range(e)]
+        made = factors.pop(0) if factors else None
+        for x, e in below:
+            for divisor in [x] * e if e <= MOST_FACTORS else [x**e]:
+                made = 1.0 / divisor if made is None else made / divisor
+                if factors:
+                    made = made * factors.pop(0)
         assert made is not None
+        for x in factors:
+            made = made * x
         return made
 
     def _sum(self, term: Term, node: Node) -> Tensor:

@@ -19,10 +19,15 @@ from .rows.quotients import QUOTIENTS
 from .rows.roots import ROOTS
 from .rules.differences import root_that_cancels
 from .rules.exponentials import exp_of_exp, log_of_product, share_of_exponentials
-from .rules.lengths import arccos_of_cosine, over_own_length, root_of_squares
-from .rules.logarithms import log_near_one, log_of_power, log_of_ratio
+from .rules.lengths import arccos_of_cosine, over_length, root_of_squares
+from .rules.logarithms import log_near_one, log_of_power, log_of_ratio, power_times_log
 from .rules.moments import product_by_logs, tail
-from .rules.quotients import geometric_sum, vanishing_quotient
+from .rules.quotients import (
+    divided_difference,
+    geometric_sum,
+    ratio_of_vanishing,
+    vanishing_quotient,
+)
 from .terms import PRODUCT, SUM
 
 IDENTITIES: tuple[RealIdentity, ...] = (*ROOTS, *EXPONENTIALS, *LOGARITHMS, *QUOTIENTS, *OTHERS)
@@ -35,8 +40,10 @@ HEADS: dict[Any, tuple[Any, ...]] = {
     arccos_of_cosine: (Acos,),
     root_that_cancels: (SUM, PRODUCT),
     **dict.fromkeys([log_of_product, log_of_power, log_of_ratio, log_near_one], (LOG,)),
-    **dict.fromkeys([over_own_length, share_of_exponentials, vanishing_quotient], (PRODUCT,)),
-    **dict.fromkeys([geometric_sum, tail], (PRODUCT,)),
+    **dict.fromkeys([over_length, share_of_exponentials, vanishing_quotient], (PRODUCT,)),
+    **dict.fromkeys(
+        [divided_difference, geometric_sum, tail, power_times_log, ratio_of_vanishing], (PRODUCT,)
+    ),
 }
 """What a term calls, or SUM or PRODUCT, for which a rule is asked; others are for sums."""
 

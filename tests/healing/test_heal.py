@@ -264,3 +264,18 @@ def test_sums_along_axes_of_open_lengths():
     np.testing.assert_allclose(
         gg.evaluate(made.ys, {x: at}), np.logaddexp.reduce(at, axis=0), rtol=1e-15
     )
+
+
+def test_a_healed_form_in_a_branch_has_no_slope_where_it_is_not_chosen():
+    x = gg.placeholder((3,))
+    for f in (
+        lambda x: x * gg.log(x),
+        lambda x: x**2 * gg.log(x),
+        lambda x: gg.log(x + 1) - gg.log(x),
+        lambda x: 1 / gg.sinh(x),
+        lambda x: 1 / gg.sqrt(x * x + x**4),
+    ):
+        y = gg.heal(gg.sum(gg.where(x > 0, f(x), x))).ys
+        slopes = gg.compile(x, gg.gradients(y, x))(np.array([-1.0, 0.0, 0.5]))
+        assert slopes[:2].tolist() == [1.0, 1.0]
+        assert np.isfinite(slopes[2])

@@ -21,6 +21,8 @@ from .sources import (
     V,
 )
 
+OVER = "infinity over infinity"
+
 EXPONENTIALS = (
     closed(
         "exp_of_exp",
@@ -100,6 +102,30 @@ EXPONENTIALS = (
         MAECHLER,
         stable="log_cosh(x)",
     ),
+    regimes(
+        "log_cos",
+        "log(cos(x)) -> log1p(-sin(x)**2) / 2 near 0",
+        "cos(x) rounds to 1 near 0",
+        MAECHLER,
+        stable="log_cos(x)",
+        ranges=((-1.5, 1.5),),
+    ),
+    regimes(
+        "log_tanh",
+        "log(tanh(x)) -> log1p(-2 sigmoid(-2 x)) for large x",
+        "tanh(x) rounds to 1",
+        MAECHLER,
+        stable="log_tanh(x)",
+        ranges=POSITIVE,
+    ),
+    regimes(
+        "log_erf",
+        "log(erf(x)) -> log1p(-erfc(x)) for large x",
+        "erf(x) rounds to 1",
+        CODY,
+        stable="log_erf(x)",
+        ranges=POSITIVE,
+    ),
     peephole(
         "log_det",
         "log(det(a)) -> slogdet(a)",
@@ -126,6 +152,41 @@ EXPONENTIALS = (
         naive="expm1(x) / (exp(x) + 1)",
         stable="tanh(0.5 * x)",
     ),
+    peephole(
+        "x_exp_over_expm1",
+        "x exp(x) / (exp(x) - 1) -> -x / expm1(-x)",
+        "0 / 0 at 0, infinity over infinity",
+        SERIES,
+        naive="x * exp(x) / expm1(x)",
+        stable="bernoulli(-x)",
+    ),
+    peephole("exp_times_sinh", "exp(x) sinh(x) -> expm1(2 x) / 2", "0 times infinity", DLMF_4),
+    peephole("exp_times_cosh", "exp(x) cosh(x) -> (exp(2 x) + 1) / 2", "0 times infinity", DLMF_4),
+    peephole("sinh_over_exp", "sinh(x) / exp(x) -> expm1(-2 x) / -2", OVER, DLMF_4),
+    peephole("cosh_over_exp", "cosh(x) / exp(x) -> (exp(-2 x) + 1) / 2", OVER, DLMF_4),
+    peephole(
+        "exp_over_expm1",
+        "exp(x) / (exp(x) - 1) -> -1 / expm1(-x)",
+        OVER,
+        DLMF_4,
+        naive="exp(x) / expm1(x)",
+        stable="exp_share(x)",
+    ),
+    *[
+        peephole(
+            f"{name}_over_{below}",
+            f"exp({sign}x) / {below}(x) -> {now}",
+            "infinity over infinity, or 0 / 0",
+            DLMF_4,
+            stable=stable,
+        )
+        for name, sign, below, now, stable in (
+            ("exp", "", "cosh", "2 sigmoid(2 x)", ""),
+            ("exp", "", "sinh", "-2 / expm1(-2 x)", "2 * exp_share(2 * x)"),
+            ("exp_of_negative", "-", "cosh", "2 sigmoid(-2 x)", ""),
+            ("exp_of_negative", "-", "sinh", "2 / expm1(2 x)", "-2 * exp_share(-2 * x)"),
+        )
+    ],
     regimes(
         "langevin",
         "coth(x) - 1 / x -> x / 3 - x**3 / 45 + ... near 0",
@@ -157,7 +218,7 @@ EXPONENTIALS = (
     peephole(
         "sigmoid_slope",
         "exp(-x) / (1 + exp(-x))**2 -> sigmoid(x) sigmoid(-x)",
-        "infinity over infinity",
+        OVER,
         BLANCHARD,
         naive="exp(x) * sigmoid(-x)**2",
         stable="sigmoid_slope(x)",
@@ -173,6 +234,14 @@ EXPONENTIALS = (
     peephole("one_and_tanh", "1 + tanh(x) -> 2 sigmoid(2 x)", "cancels from x = -19", DLMF_4),
     peephole(
         "softplus_of_negative", "x + softplus(-x) -> softplus(x)", "cancels for x < 0", MAECHLER
+    ),
+    peephole("odds", "softplus(x) - softplus(-x) -> x", "cancels near 0", MAECHLER),
+    peephole(
+        "x_less_log_expm1",
+        "x - log(exp(x) - 1) -> -log1mexp(x)",
+        "cancels for large x",
+        MAECHLER,
+        ranges=POSITIVE,
     ),
     regimes(
         "difference_of_sigmoids",
@@ -241,7 +310,7 @@ EXPONENTIALS = (
     peephole(
         "softmax",
         "exp(x) / sum(exp(x)) -> softmax(x)",
-        "infinity over infinity",
+        OVER,
         BLANCHARD,
         shapes=V,
         rule=share_of_exponentials,
@@ -256,7 +325,7 @@ EXPONENTIALS = (
     peephole(
         "mean_by_softmax",
         "sum(y exp(x)) / sum(exp(x)) -> sum(y softmax(x))",
-        "infinity over infinity",
+        OVER,
         BLANCHARD,
         shapes=VV,
         rule=share_of_exponentials,
@@ -264,7 +333,7 @@ EXPONENTIALS = (
     scaling(
         "weighted_share",
         "w exp(x) / sum(w exp(x)) -> the same of x - max(x)",
-        "infinity over infinity",
+        OVER,
         BLANCHARD,
         naive="exp(x) / sum(w * exp(x))",
         stable="weighted_share(0, x, w)",

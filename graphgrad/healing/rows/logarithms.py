@@ -37,6 +37,22 @@ LOGARITHMS = (
         HIGHAM,
         rule=log_of_power,
     ),
+    regimes(
+        "log_one_less_square",
+        "log(1 - x**2) -> log1p(x) + log1p(-x)",
+        "x**2 rounds near 1",
+        GOLDBERG,
+        stable="log1m_square(x)",
+        ranges=UNIT,
+    ),
+    peephole(
+        "log_square_less_one",
+        "log(x**2 - 1) -> log(|x| - 1) + log1p(|x|)",
+        "x**2 overflows, and rounds near 1",
+        GOLDBERG,
+        stable="log_square_less_one(x)",
+        ranges=((1, INF),),
+    ),
     peephole(
         "log_of_power",
         "log(x**n) -> n log(x)",

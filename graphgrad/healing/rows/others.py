@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ...ops.special.gammas import Digamma, GammaLn
+from ..forms import digamma_step, gammaln_step
 from ..identity import closed, peephole, regimes, scaling
 from ..rules.differences import difference_of_erf
 from ..rules.lengths import arccos_of_cosine
+from ..rules.logarithms import power_times_log
 from ..rules.moments import central_moment, step_of, tail
 from .sources import ABOVE, CODY, DLMF_4, GOLDBERG, HIGHAM, INF, POSITIVE, VV, V
 
@@ -35,6 +37,12 @@ OTHERS = (
         stable="sech(x)",
     ),
     peephole(
+        "coth_less_csch",
+        "1 / tanh(x) - 1 / sinh(x) -> tanh(x / 2)",
+        "infinity minus infinity at 0",
+        DLMF_4,
+    ),
+    peephole(
         "variance",
         "mean(x**2) - mean(x)**2 -> mean((x - mean(x))**2)",
         "cancels for a large mean",
@@ -58,6 +66,16 @@ OTHERS = (
         "the inverse overflows or rounds",
         HIGHAM,
         shapes=((3, 3), (3, 2)),
+    ),
+    closed(
+        "power_times_log",
+        "x**n log(x) -> x**(n-1) (x log(x))",
+        "the slope x**n / x underflows",
+        "DLMF 4.4",
+        naive="x**2 * log(x)",
+        stable="x * x_log_x(x)",
+        ranges=POSITIVE,
+        rule=power_times_log,
     ),
     closed(
         "x_log_x",
@@ -125,7 +143,7 @@ OTHERS = (
         "cancels for large x",
         "DLMF 5.5",
         ranges=POSITIVE,
-        rule=step_of(GammaLn),
+        rule=step_of(GammaLn, gammaln_step),
     ),
     peephole(
         "digamma_step",
@@ -133,7 +151,7 @@ OTHERS = (
         "cancels for large x",
         "DLMF 5.5",
         ranges=POSITIVE,
-        rule=step_of(Digamma),
+        rule=step_of(Digamma, digamma_step),
     ),
     peephole(
         "betaln",

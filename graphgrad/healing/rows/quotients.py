@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from ..identity import Ranges, RealIdentity, peephole, regimes
-from ..rules.quotients import VANISHES, geometric_sum, vanishing_quotient
+from ..rules.differences import difference_of_sines
+from ..rules.quotients import (
+    VANISHES,
+    divided_difference,
+    geometric_sum,
+    ratio_of_vanishing,
+    vanishing_quotient,
+)
 from .sources import ABOVE, DLMF_4, HIGHAM, SERIES, UNIT
 
 
@@ -15,6 +22,20 @@ def vanishing(name: str, algebra: str, form: str, ranges: Ranges = ()) -> RealId
 QUOTIENTS = (
     peephole("one_less_cos", "1 - cos(x) -> 2 sin(x / 2)**2", "cancels near 0", DLMF_4),
     peephole("cosh_less_one", "cosh(x) - 1 -> 2 sinh(x / 2)**2", "cancels near 0", DLMF_4),
+    peephole("one_and_cos", "1 + cos(x) -> 2 cos(x / 2)**2", "cancels near pi", DLMF_4),
+    peephole("one_less_cos_square", "1 - cos(x)**2 -> sin(x)**2", "cancels near 0", DLMF_4),
+    peephole("one_less_sin_square", "1 - sin(x)**2 -> cos(x)**2", "cancels near pi / 2", DLMF_4),
+    peephole("cosh_square_less_one", "cosh(x)**2 - 1 -> sinh(x)**2", "cancels near 0", DLMF_4),
+    peephole("tan_of_half", "(1 - cos(x)) / sin(x) -> tan(x / 2)", "0 / 0 at 0", DLMF_4),
+    peephole("half_of_tan", "sin(x) / (1 + cos(x)) -> tan(x / 2)", "0 / 0 near pi", DLMF_4),
+    regimes(
+        "difference_of_sines",
+        "sin(x) - sin(y) -> 2 cos((x + y) / 2) sin((x - y) / 2)",
+        "cancels where x is near y",
+        DLMF_4,
+        stable="sin_difference(x, y)",
+        rule=difference_of_sines,
+    ),
     peephole(
         "difference_of_cosines",
         "cos(x) - cos(y) -> -2 sin((x + y) / 2) sin((x - y) / 2)",
@@ -100,6 +121,23 @@ QUOTIENTS = (
     vanishing("sin_less_x_cos", "sin(x) - x cos(x) -> x**3 / 3 - ... near 0", "spherical_excess"),
     vanishing("expm1_less_x", "expm1(x) - x -> x**2 / 2 + ... near 0", "expm1_excess"),
     vanishing("x_less_log1p", "x - log1p(x) -> x**2 / 2 - ... near 0", "log1p_deficit", ABOVE),
+    regimes(
+        "ratio_of_vanishing",
+        "(x - sin(x)) / (x - tan(x)) -> -1 / 2 + ... near 0",
+        "0 / 0 at 0",
+        SERIES,
+        naive="sinh(x) / sin(x)",
+        stable="sinhc(x) / sinc(x)",
+        rule=ratio_of_vanishing,
+    ),
+    regimes(
+        "divided_difference",
+        "(exp(x) - exp(y)) / (x - y) -> exp((x + y) / 2) sinh((x - y) / 2) / ((x - y) / 2)",
+        "0 / 0 where x is y",
+        HIGHAM,
+        stable="divided_exp(x, y)",
+        rule=divided_difference,
+    ),
     regimes(
         "vanishing_quotient",
         "(x - sin(x)) / x**3 -> 1 / 6 - x**2 / 120 + ... near 0",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from ..identity import peephole, regimes, scaling
+from ..identity import closed, peephole, regimes, scaling
 from ..rules.differences import (
+    difference_of_arctan,
     difference_of_exponentials,
+    difference_of_ratios,
     difference_of_reciprocals,
     difference_of_roots,
+    difference_of_tanh,
+    power_less_one,
     root_that_cancels,
 )
-from ..rules.lengths import over_own_length, root_of_squares
-from .sources import DLMF_4, GOLDBERG, HIGHAM, INF, POSITIVE, UNIT, V
+from ..rules.lengths import over_length, root_of_squares
+from .sources import ABOVE, DLMF_4, GOLDBERG, HIGHAM, INF, POSITIVE, UNIT, V
 
 ROOTS = (
     peephole(
@@ -18,16 +22,18 @@ ROOTS = (
         "sqrt(x**2 - 1) -> sqrt(|x| - 1) sqrt(|x| + 1)",
         "rounds near 1, overflows from 1e154",
         GOLDBERG,
-        stable="root_square_less(x)",
+        stable="root_of_difference(x, 1 + 0 * x)",
         ranges=((1, INF),),
+        rule=root_of_squares,
     ),
     peephole(
         "root_one_less_square",
         "sqrt(1 - x**2) -> sqrt(1 - x) sqrt(1 + x)",
         "rounds near 1",
         GOLDBERG,
-        stable="root_less_square(x)",
+        stable="root_of_difference(1 + 0 * x, x)",
         ranges=UNIT,
+        rule=root_of_squares,
     ),
     scaling(
         "abs", "sqrt(x**2) -> |x|", "x**2 overflows or underflows", HIGHAM, rule=root_of_squares
@@ -65,7 +71,40 @@ ROOTS = (
         HIGHAM,
         stable="x / whole_norm(norm(0, True, x))",
         shapes=V,
-        rule=over_own_length,
+        rule=over_length,
+    ),
+    closed(
+        "direction",
+        "x / sqrt(x**2 + y**2) -> its slopes are y**2 / r**3 and -x y / r**3",
+        "x**2 overflows or underflows; the slope along x cancels",
+        HIGHAM,
+        stable="direction(x, y)",
+        rule=over_length,
+    ),
+    closed(
+        "inverse_length",
+        "1 / sqrt(x**2 + y**2) -> its slopes are -(x / r) / r**2",
+        "0 times infinity in the gradient where x is 0 and y is small",
+        HIGHAM,
+        stable="inverse_length(x, y)",
+        rule=over_length,
+    ),
+    scaling(
+        "over_squares",
+        "x / (x**2 + y**2) -> x / hypot(x, y) / hypot(x, y)",
+        "x**2 overflows or underflows",
+        HIGHAM,
+        stable="over_squares(x, y)",
+        rule=over_length,
+    ),
+    peephole(
+        "root_of_difference",
+        "sqrt(x**2 - y**2) -> sqrt(|x| - |y|) sqrt(|x| + |y|)",
+        "cancels where |x| is near |y|, overflows from 1e154",
+        GOLDBERG,
+        stable="root_of_difference(x, y)",
+        ranges=((100, INF), (-100, 100)),
+        rule=root_of_squares,
     ),
     regimes(
         "root_that_cancels",
@@ -92,9 +131,48 @@ ROOTS = (
         GOLDBERG,
         rule=difference_of_reciprocals,
     ),
+    peephole(
+        "difference_of_ratios",
+        "x / (x + 1) - (x - 1) / x -> 1 / x / (x + 1)",
+        "cancels for large x",
+        GOLDBERG,
+        rule=difference_of_ratios,
+    ),
+    peephole(
+        "power_less_one",
+        "(1 + x)**n - 1 -> x (1 + (1 + x) + ... + (1 + x)**(n-1))",
+        "cancels near 0",
+        HIGHAM,
+        naive="(1 + x)**3 - 1",
+        stable="power_less_one(3, x)",
+        rule=power_less_one,
+    ),
+    peephole(
+        "compound_less_one",
+        "(1 + x)**y - 1 -> expm1(y log1p(x))",
+        "cancels near 0",
+        HIGHAM,
+        ranges=(*ABOVE, (-INF, INF)),
+    ),
     peephole("sinh", "exp(x) - exp(-x) -> 2 sinh(x)", "cancels near 0", DLMF_4),
     peephole(
         "cosh", "exp(x) + exp(-x) -> 2 cosh(x)", "its quotients are infinity over infinity", DLMF_4
+    ),
+    regimes(
+        "difference_of_tanh",
+        "tanh(x) - tanh(y) -> 2 (sigmoid(2 x) - sigmoid(2 y))",
+        "both round to 1",
+        DLMF_4,
+        stable="tanh_difference(x, y)",
+        rule=difference_of_tanh,
+    ),
+    regimes(
+        "difference_of_arctan",
+        "arctan(x) - arctan(y) -> arctan((x - y) / (1 + x y))",
+        "cancels where x is near y",
+        DLMF_4,
+        stable="arctan_difference(x, y)",
+        rule=difference_of_arctan,
     ),
     regimes(
         "difference_of_exponentials",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.elementwise.exponential import EXP, SQRT
+from ...ops.elementwise.exponential import EXP, SQRT, TANH
 from ...ops.elementwise.logic import where
+from ...ops.elementwise.magnitudes import ABS
 from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
-from ..terms import CALL, SUM, Term, Terms, near
-from .shared import ERF, SIGMOID, called, simpler, two
+from ..terms import CALL, PRODUCT, SUM, Term, Terms, near
+from .shared import ATAN, ERF, SIGMOID, SIN, called, simpler, two
 
 
 def difference_of_roots(rw: Rewriter, term: Term) -> Term | None:
@@ -19,20 +20,20 @@ def difference_of_roots(rw: Rewriter, term: Term) -> Term | None:
     parts = two(term)
     if parts is None:
         return None
-    roots = [(t, c) for t, c in parts if called(t, SQRT)]
-    if len(roots) != len(parts):
+    roots = [(t, inside, c) for t, c in parts if (inside := _under_root(terms, t)) is not None]
+    if len(roots) != len(parts) or all(called(t, ABS) for t, _ in parts):
         return None
     if len(roots) == 2:
-        (s, p), (t, q) = roots
+        (s, a, p), (t, b, q) = roots
         if p * q > 0:
             return None
-        gap = simpler(terms, s.parts[0], t.parts[0], p * p, q * q)
+        gap = simpler(terms, a, b, p * p, q * q)
         total = terms.add([(s, p), (t, -q)])
     else:
-        ((s, p),) = roots
+        ((s, a, p),) = roots
         if p * term.key > 0:
             return None
-        gap = simpler(terms, s.parts[0], terms.number(term.key**2), p * p, 1.0)
+        gap = simpler(terms, a, terms.number(term.key**2), p * p, 1.0)
         total = terms.add([(s, p)], -term.key)
     return None if gap is None else terms.multiply([(gap, 1), (total, -1)], loose=True)
 
@@ -55,6 +56,69 @@ def difference_of_reciprocals(rw: Rewriter, term: Term) -> Term | None:
     return None if gap is None else terms.multiply([(gap, 1), (a, -1), (b, -1)], loose=True)
 
 
+def difference_of_ratios(rw: Rewriter, term: Term) -> Term | None:
+    """a / b - c / d -> (a d - b c) / b / d, where that is shorter once it is multiplied out"""
+    terms = rw.terms
+    parts = [*term.parts, *[(terms.number(1.0), term.key)][: bool(term.key)]]
+    below: dict[Term, int] = {}
+    for t, _ in parts:
+        for base, e in () if t.is_number else terms.factors(t):
+            if e < 0:
+                below[base] = max(below.get(base, 0), -e)
+    if not below or not 2 <= len(parts) <= 4 or any(b.kind == CALL for b in below):
+        return None
+    products: list[tuple[Term, float]] = []
+    for t, c in parts:
+        own = {} if t.is_number else dict(terms.factors(t))
+        factors = [(b, n + own.pop(b, 0)) for b, n in below.items()]
+        product = expanded(terms, [*own.items(), *[(b, n) for b, n in factors if n]])
+        if product is None:
+            return None
+        products += [(s, c * k) for s, k in product]
+    gap = terms.add(products, loose=True)
+    left, const = terms.addends(gap)
+    if not 0 < len(left) + bool(const) <= len(products) - 2:
+        return None
+    return terms.multiply([(gap, 1), *[(b, -n) for b, n in below.items()]], loose=True)
+
+
+def expanded(terms: Terms, factors: list[tuple[Term, int]]) -> list[tuple[Term, float]] | None:
+    """A product as a sum of products of what is no sum; None where it is long."""
+    made = [(terms.number(1.0), 1.0)]
+    for base, e in factors:
+        inner, n = (base, e) if base.kind == SUM else (terms.multiply([(base, e)], loose=True), 1)
+        parts, const = terms.addends(inner)
+        addends = [*parts, *[(terms.number(1.0), const)][: bool(const)]]
+        for _ in range(n):
+            made = [
+                (terms.multiply([(s, 1), (t, 1)], loose=True), c * k)
+                for s, c in made
+                for t, k in addends
+            ]
+            if len(made) > 16:
+                return None
+    return made
+
+
+def power_less_one(rw: Rewriter, term: Term) -> Term | None:
+    """(1 + x)**n - 1 -> x (1 + (1 + x) + ... + (1 + x)**(n-1))"""
+    terms = rw.terms
+    parts = two(term)
+    if parts is None or len(parts) != 1 or parts[0][0].kind != PRODUCT:
+        return None
+    ((power, c),) = parts
+    if len(power.parts) != 1 or not near(c, -term.key):
+        return None
+    ((base, n),) = power.parts
+    if base.kind != SUM or abs(base.key) != 1 or not 1 < n <= 16:
+        return None
+    one = terms.scaled(base, base.key)  # 1 + x, or 1 - x of an even power of x - 1
+    if base.key < 0 and n % 2:
+        return None
+    x = terms.add([(one, 1.0)], -1.0, loose=True)
+    return terms.scaled(terms.call(StableForm.of(forms.power_less_one, n), x), c)
+
+
 def _difference(key: Any, form: StableForm) -> Any:
     def rule(rw: Rewriter, term: Term) -> Term | None:
         parts = two(term)
@@ -71,6 +135,9 @@ def _difference(key: Any, form: StableForm) -> Any:
 
 
 difference_of_exponentials = _difference(EXP, StableForm.of(forms.exp_difference))
+difference_of_sines = _difference(SIN, StableForm.of(forms.sin_difference))
+difference_of_tanh = _difference(TANH, StableForm.of(forms.tanh_difference))
+difference_of_arctan = _difference(ATAN, StableForm.of(forms.arctan_difference))
 difference_of_sigmoids = _difference(SIGMOID, StableForm.of(forms.sigmoid_difference))
 difference_of_erf = _difference(ERF, StableForm.of(forms.erf_difference))
 
@@ -126,12 +193,17 @@ def _under_root(terms: Terms, root: Term) -> Term | None:
     if called(root, SQRT):
         inner: Term = root.parts[0]
         return inner
+    if called(root, ABS):
+        return terms.multiply([(root.parts[0], 2)], loose=True)
     if root.kind != CALL or not isinstance(root.key, StableForm):
         return None
     if root.key.fn is forms.lengths:
         return terms.add(
             [(terms.multiply([(t, 2)], loose=True), 1.0) for t in root.parts], loose=True
         )
+    if root.key.fn is forms.root_of_difference:
+        squares = [terms.multiply([(t, 2)], loose=True) for t in root.parts]
+        return terms.add(zip(squares, (1.0, -1.0), strict=True), loose=True)
     if root.key.fn is forms.scaled_root:
         pairs = zip(root.parts[::2], root.parts[1::2], strict=True)
         products = [terms.multiply([(x, 1), (y, 1)], loose=True) for x, y in pairs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.elementwise.exponential import EXP, LOG, LOGADDEXP
+from ...ops.elementwise.exponential import EXP, LOG, LOGADDEXP, SigmoidSlope, TanhSlope
 from ...ops.elementwise.trigonometry import Cosh
 from ...ops.nn.softmaxes import LogSoftmax, Softmax
 from ...ops.reduce.reductions import ReduceLogSumExp, ReduceMean, ReduceSum
@@ -98,6 +98,16 @@ def log_of(rw: Rewriter, term: Term) -> Term | None:
     return terms.add(known, math.log(c), loose=True)
 
 
+OWN_LOGS: dict[Any, Any] = {
+    ERFC: forms.log_erfc,
+    Cosh: forms.log_cosh,
+    StableForm.of(forms.sech): forms.log_sech,
+    TanhSlope: forms.log_tanh_slope,
+    SigmoidSlope: forms.log_sigmoid_slope,
+}
+"""What is called and is positive -> its logarithm."""
+
+
 def _own_log(rw: Rewriter, base: Term) -> Term | None:
     terms = rw.terms
     if base.kind == SUM:
@@ -113,10 +123,11 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
         return terms.scaled(terms.call(SOFTPLUS, terms.scaled(base.parts[0], -1.0)), -1.0)
     if type(key) is Softmax:
         return terms.call(LogSoftmax(key.axis), *base.parts, shape=base.shape)
-    if key is ERFC:
-        return terms.call(StableForm.of(forms.log_erfc), *base.parts)
-    if type(key) is Cosh:
-        return terms.call(StableForm.of(forms.log_cosh), *base.parts)
+    form = OWN_LOGS.get(key) or OWN_LOGS.get(type(key))
+    if form is not None:
+        return terms.call(StableForm.of(form), *base.parts)
+    if called(base, StableForm) and key.fn is forms.share:
+        return terms.call(LogSoftmax(*key.options), *base.parts, shape=base.shape)
     if type(key) in (ReduceSum, ReduceMean):
         return _log_of_reduced(terms, base)
     if type(key) in MOVES or (type(key) is OutputOf and type(key.op) in MOVES):
@@ -193,6 +204,10 @@ NAMES: dict[Any, str] = {
     LogSoftmax: "log_softmax",
     Softmax: "softmax",
     SIGMOID: "sigmoid",
+    "share": "softmax",
+    "log_sech": "log_cosh",
+    "log_tanh_slope": "log_cosh",
+    "log_sigmoid_slope": "log_sigmoid",
     "shifted_log": "log_of_weighted_sum",
     "weighted_log": "log_of_weighted_sum",
     "weighted_share": "weighted_share",
@@ -283,7 +298,7 @@ def _over_reduced(
         if called(other, EXP) and k == 1 and e == -1 and op.keepdims:
             if other.parts[0] is below and ones and len(axes) == 1:
                 x = in_shape(terms, below, whole)
-                share = terms.call(Softmax(axes[0]), x, shape=x.shape)
+                share = terms.call(StableForm.of(forms.share, axes[0]), x, shape=x.shape)
             elif other.parts[0] is below:
                 form = StableForm.of(forms.weighted_share, axes)
                 share = terms.call(form, in_shape(terms, below, whole), weight, shape=whole.shape)

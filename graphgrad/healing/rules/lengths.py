@@ -11,7 +11,7 @@ from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
 from ..reading import OutputOf
-from ..terms import CALL, PRODUCT, Term, Terms
+from ..terms import CALL, PRODUCT, SUM, Term, Terms
 from .shared import MOVES, called, in_shape
 
 
@@ -22,6 +22,10 @@ def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None
     if not parts or len(parts) > 8:
         return None
     lengths: list[Term] = []
+    apart = _root_of_difference(terms, parts, const) if mixed else None
+    if apart is not None:
+        rw.by = "root_of_difference"
+        return apart
     for t, c in parts:
         one = square_root(terms, t)
         if one is None or c <= 0:
@@ -45,21 +49,123 @@ def root_of_squares(rw: Rewriter, term: Term, mixed: bool = True) -> Term | None
     return terms.call(StableForm.of(forms.lengths), *lengths)
 
 
-def over_own_length(rw: Rewriter, term: Term) -> Term | None:
-    """x / norm(x) -> 0 at 0"""
+def _root_of_difference(
+    terms: Terms, parts: tuple[tuple[Term, float], ...], const: float
+) -> Term | None:
+    """sqrt(a**2 - b**2) by its factors; one of them may be a number."""
+    found = [(None if called(t, ReduceSum) else square_root(terms, t), c) for t, c in parts]
+    if const:
+        found.append((terms.number(1.0), const))
+    if len(found) != 2 or found[0][1] * found[1][1] > 0:
+        return None
+    (x, p), (y, q) = sorted(found, key=lambda part: -part[1])
+    if x is None or y is None:
+        return None
+    a, b = terms.scaled(x, math.sqrt(p)), terms.scaled(y, math.sqrt(-q))
+    return terms.call(StableForm.of(forms.root_of_difference), a, b)
+
+
+WHOLE, DIRECTION = StableForm.of(forms.whole_norm), StableForm.of(forms.direction)
+LENGTHS, INVERSE = StableForm.of(forms.lengths), StableForm.of(forms.inverse_length)
+
+
+def over_length(rw: Rewriter, term: Term) -> Term | None:
+    """x / norm(x) -> 0 at 0; x / hypot(x, y), 1 / hypot(x, y), whose slopes do not cancel"""
     terms = rw.terms
-    for length, e in term.parts:
-        if (
-            e >= 0
-            or not called(length, StableForm)
-            or length.key.fn not in (forms.norm, forms.lengths)
-        ):
+    for i, (base, e) in enumerate(term.parts):
+        rest = list(term.parts[:i] + term.parts[i + 1 :])
+        whole, turn = _upright(terms, base)
+        new, e = whole is base, e * turn
+        length = _divides(terms, whole, rest) if e < 0 else None
+        if length is None:
             continue
-        if any(_made_of(base, length.parts) for base, k in term.parts if k > 0):
-            rest = [(b, k) for b, k in term.parts if b is not length]
-            whole = terms.call(StableForm.of(forms.whole_norm), length)
-            return terms.multiply([(whole, e), *rest], loose=True)
+        e = e if length is whole else 2 * e
+        if length.key.fn is forms.lengths:
+            along = _along(terms, length, rest)
+            made = _by_length(terms, length, e, rest, new)
+            rw.by = (
+                "inverse_length" if along is None else "direction" if e == -1 else "over_squares"
+            )
+        else:
+            made = _by_norm(terms, length, e, rest, new)
+            rw.by = "unit_vector"
+        if made is not None:
+            return made
     return None
+
+
+def _upright(terms: Terms, base: Term) -> tuple[Term, int]:
+    """A length, and -1, of what is over it; else what it is."""
+    if called(base, INVERSE):
+        return terms.call(LENGTHS, *base.parts), -1
+    if called(base, StableForm) and base.key.fn is forms.inverse_norm:
+        form = StableForm.of(forms.norm, *base.key.options)
+        return terms.call(form, *base.parts, shape=base.shape), -1
+    return base, 1
+
+
+def _divides(terms: Terms, base: Term, rest: list[tuple[Term, int]]) -> Term | None:
+    """The length that a base is, or whose square it is with a part of it among the others."""
+    if called(base, StableForm) and base.key.fn in (forms.norm, forms.lengths):
+        return base
+    parts, const = terms.addends(base) if base.kind == SUM else ((), 0.0)
+    if const < 0 or len(parts) + bool(const) < 2 or any(c < 0 for _, c in parts):
+        return None
+    halves = [(square_root(terms, t), c) for t, c in parts]
+    if any(half is None or _norm_in(half) for half, _ in halves):
+        return None
+    xs = [terms.scaled(half, math.sqrt(c)) for half, c in halves if half is not None]
+    length = terms.call(LENGTHS, *xs, *[terms.number(math.sqrt(const))][: bool(const)])
+    return length if not const or _along(terms, length, rest) is not None else None
+
+
+def _norm_in(term: Term) -> bool:
+    return any(called(b, StableForm) and b.key.fn is forms.norm for b, _ in _flat(term))
+
+
+def _along(terms: Terms, length: Term, rest: list[tuple[Term, int]]) -> tuple[int, float] | None:
+    """Which part of a length is among the factors beside it, and times what."""
+    have = {base: k for base, k in rest if k > 0}
+    for i, x in enumerate(length.parts):
+        inner, c = terms.monomial(x)
+        if not inner.is_number and inner.kind != SUM:
+            if all(have.get(base, 0) >= k for base, k in terms.factors(inner)):
+                return i, c
+        elif inner in have:
+            return i, c
+    return None
+
+
+def _by_length(
+    terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]], new: bool
+) -> Term | None:
+    found = _along(terms, length, rest)
+    if found is None:
+        if not new:
+            return None
+        return terms.multiply([(terms.call(INVERSE, *length.parts), -e), *rest], loose=True)
+    i, c = found
+    x, others = length.parts[i], length.parts[:i] + length.parts[i + 1 :]
+    inner, _ = terms.monomial(x)
+    away = [(base, -k) for base, k in terms.factors(inner)]
+    form = DIRECTION if e == -1 else StableForm.of(forms.over_squares)
+    along = (terms.call(form, x, *others), 1)
+    beside = terms.multiply([*rest, *away], 1 / c, loose=True)
+    left = [(terms.call(INVERSE, *length.parts), -e - 2)] if e < -2 else []
+    return terms.multiply([along, *left, (beside, 1)], loose=True)
+
+
+def _by_norm(
+    terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]], new: bool
+) -> Term | None:
+    if not any(_made_of(base, length.parts) for base, k in rest if k > 0):
+        if not new or any(called(b, ReduceSum) for b, _ in rest):
+            return None
+        form = StableForm.of(forms.inverse_norm, *length.key.options)
+        inverse = terms.call(form, *length.parts, shape=length.shape)
+        return terms.multiply([(inverse, -e), *rest], loose=True)
+    left = [(length, e + 1)] if e < -1 else []
+    return terms.multiply([(terms.call(WHOLE, length), -1), *left, *rest], loose=True)
 
 
 def _made_of(term: Term, xs: tuple[Term, ...]) -> bool:

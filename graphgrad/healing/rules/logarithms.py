@@ -35,7 +35,24 @@ def log_of_power(rw: Rewriter, term: Term) -> Term | None:
         return None
     length = root_of_squares(rw, terms.call(SQRT, x), False)
     rw.by = "log_of_length"
-    return None if length is None else terms.scaled(terms.call(LOG, length), 2.0)
+    if length is None:
+        return None
+    if called(length, StableForm.of(forms.lengths)) and len(length.parts) == 2:
+        return terms.call(StableForm.of(forms.log_squares), *length.parts)
+    return terms.scaled(terms.call(LOG, length), 2.0)
+
+
+def power_times_log(rw: Rewriter, term: Term) -> Term | None:
+    """x**n log(x) -> x**(n-1) (x log(x)), of which no slope is lost near 0"""
+    terms = rw.terms
+    for i, (log, e) in enumerate(term.parts):
+        if e == 1 and called(log, LOG):
+            rest = term.parts[:i] + term.parts[i + 1 :]
+            (x,) = log.parts
+            if any(base is x and n > 1 for base, n in rest):
+                once = terms.call(StableForm.of(forms.x_log_x), x)
+                return terms.multiply([(once, 1), (x, -1), *rest], loose=True)
+    return None
 
 
 def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:

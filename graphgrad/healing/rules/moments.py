@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from ...ops.elementwise.exponential import EXP, LOG
-from ...ops.elementwise.magnitudes import ABS
 from ...ops.reduce.reductions import ReduceMean, ReduceSum
 from .. import forms
 from ..forms import StableForm
@@ -91,7 +90,7 @@ def tail(rw: Rewriter, term: Term) -> Term | None:
     return None
 
 
-def step_of(key: Any) -> Any:
+def step_of(key: Any, form: Any) -> Any:
     """The rule for f(x + n) - f(x) of the gamma functions."""
 
     def rule(rw: Rewriter, term: Term) -> Term | None:
@@ -107,13 +106,6 @@ def step_of(key: Any) -> Any:
         if not n.is_number or n.key != round(n.key) or not 0 < abs(n.key) <= 8:
             return None
         low, c = (t.parts[0], p) if n.key > 0 else (s.parts[0], q)
-        places = [terms.add([(low, 1.0)], float(k), loose=True) for k in range(abs(round(n.key)))]
-        return terms.scaled(_stepped(terms, key, places), c)
+        return terms.scaled(terms.call(StableForm.of(form, abs(round(n.key))), low), c)
 
     return rule
-
-
-def _stepped(terms: Terms, key: Any, places: list[Term]) -> Term:
-    if key.__name__ == "Digamma":
-        return terms.add([(terms.multiply([(x, -1)]), 1.0) for x in places], loose=True)
-    return terms.add([(terms.call(LOG, terms.call(ABS, x)), 1.0) for x in places], loose=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.elementwise.exponential import EXPM1, TANH, expm1, log1p
+from ...ops.elementwise.exponential import EXP, EXPM1, LOG, SQRT, TANH, expm1, log1p
 from ...ops.elementwise.trigonometry import arctan, cos, sin, sinh, tan, tanh
 from .. import forms
 from ..forms import StableForm
@@ -37,6 +37,10 @@ VANISHING: dict[Any, tuple[int, StableForm]] = {
     ASIN: (1, StableForm.of(forms.arcsinc)),
     EXPM1: (1, StableForm.of(forms.expm1c)),
     StableForm.of(log1p): (1, StableForm.of(forms.log1pc)),
+    StableForm.of(forms.log1m_square): (2, StableForm.of(forms.log_one_less_square_over)),
+    StableForm.of(forms.log1p_square): (2, StableForm.of(forms.log_one_and_square_over)),
+    StableForm.of(forms.log_cosh): (2, StableForm.of(forms.log_cosh_over)),
+    StableForm.of(forms.log_cos): (2, StableForm.of(forms.log_cos_over)),
     **{VANISHES[f.__name__]: (n, StableForm.of(f)) for f, n, _ in DEFICITS},
 }
 """What is called -> how often it vanishes at 0, and what is left over that power."""
@@ -45,8 +49,11 @@ VANISHING: dict[Any, tuple[int, StableForm]] = {
 INVERSE = {
     StableForm.of(forms.expm1c): StableForm.of(forms.bernoulli),
     StableForm.of(forms.sinhc): StableForm.of(forms.x_over_sinh),
+    StableForm.of(forms.tanhc): StableForm.of(forms.x_over_tanh),
+    StableForm.of(forms.arctanc): StableForm.of(forms.x_over_arctan),
+    StableForm.of(forms.log1pc): StableForm.of(forms.x_over_log1p),
 }
-"""What 1 / f is called where f overflows."""
+"""What 1 / f is called."""
 
 
 def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
@@ -70,6 +77,62 @@ def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
         )
         return terms.multiply([made, *left, *rest], scale, loose=True)
     return None
+
+
+def ratio_of_vanishing(rw: Rewriter, term: Term) -> Term | None:
+    """f(u) / g(u), where both vanish at 0 -> u**(n - m) times what is left of them near 0"""
+    terms = rw.terms
+    known = [(b, e) for b, e in term.parts if b.kind == CALL and b.key in VANISHING]
+    for above, k in known:
+        for below, m in known:
+            if k == 1 and m == -1 and above.parts[0] is below.parts[0]:
+                rest = [(b, e) for b, e in term.parts if b is not above and b is not below]
+                (n, f), (p, g) = VANISHING[above.key], VANISHING[below.key]
+                form = StableForm.of(forms.vanishing_ratio, n - p, f, g, above.key, below.key)
+                return terms.multiply([(terms.call(form, *above.parts), 1), *rest], loose=True)
+    return None
+
+
+DIVIDED: dict[Any, StableForm] = {
+    EXP: StableForm.of(forms.divided_exp),
+    LOG: StableForm.of(forms.divided_log),
+    SQRT: StableForm.of(forms.divided_root),
+    StableForm.of(forms.exp_difference): StableForm.of(forms.divided_exp),
+    StableForm.of(forms.sin_difference): StableForm.of(forms.divided_sin),
+    StableForm.of(forms.cos_difference): StableForm.of(forms.divided_cos),
+}
+"""What a function, or the difference of it, is called over the difference of arguments."""
+
+
+def divided_difference(rw: Rewriter, term: Term) -> Term | None:
+    """(exp(x) - exp(y)) / (x - y) -> exp((x + y) / 2) sinh((x - y) / 2) / ((x - y) / 2)"""
+    terms = rw.terms
+    for below, e in term.parts:
+        if below.kind != SUM or e != -1:
+            continue
+        for above, k in term.parts:
+            pair = _difference_in(above) if k == 1 else None
+            if pair is None:
+                continue
+            form, x, y, c = pair
+            ratio = _ratio(terms, below, terms.add([(x, 1.0), (y, -1.0)], loose=True))
+            if ratio is not None:
+                rest = [(b, n) for b, n in term.parts if b is not below and b is not above]
+                return terms.multiply([(terms.call(form, x, y), 1), *rest], c / ratio, loose=True)
+    return None
+
+
+def _difference_in(above: Term) -> tuple[StableForm, Term, Term, float] | None:
+    """(form, x, y, c) of c (f(x) - f(y))."""
+    if above.kind == CALL and above.key in DIVIDED and len(above.parts) == 2:
+        return DIVIDED[above.key], *above.parts, 1.0
+    if above.kind != SUM or above.key or len(above.parts) != 2:
+        return None
+    (s, p), (t, q) = above.parts
+    if not near(p, -q) or s.kind != CALL or t.kind != CALL or s.key is not t.key:
+        return None
+    form = DIVIDED.get(s.key) if len(s.parts) == 1 else None
+    return None if form is None else (form, s.parts[0], t.parts[0], p)
 
 
 def _power_of(
