@@ -73,6 +73,10 @@ class HealedBuild(Transplant):
             outputs: Tensors = (self._fitted(made, node.outputs[0]),)
             name = plan.fired[node][0].name
             of = tuple(sorted(n.index for n in plan.within(node) if n.inputs))
+        elif node in plan.spectral:
+            found = plan.spectral[node]
+            outputs = (found.build(self.tensor(found.x)),)
+            name, of = found.identity.name, tuple(sorted(n.index for n in found.inside))
         elif node in plan.guards:
             made, copies = guarded(*inputs)
             outputs, name, of = (made,), "where", ()

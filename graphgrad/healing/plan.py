@@ -16,6 +16,7 @@ from .guard import needs_guard
 from .identity import RealIdentity, Rewriter
 from .reading import is_real
 from .shadow import lost_digits, shadow_values
+from .spectral import Spectral, spectral
 from .table import rewriter as table
 from .terms import ATOM, CALL, Term
 
@@ -73,6 +74,7 @@ class HealingPlan:
     fired    node -> these identities
     alone    node -> the identity that was not applied, since a rule speaks for the node
     guards   choices of which a branch is kept from arguments that are not chosen
+    spectral products by eigenvectors or singular vectors, which are functions of their matrix
     inner    node with bodies -> what is to be done in each of them
     marked   nodes with a rule of their own
     changed  nodes that are to be built anew
@@ -92,6 +94,7 @@ class HealingPlan:
         self.fired: dict[Node, list[RealIdentity]] = {}
         self.alone: dict[Node, RealIdentity] = {}
         self.guards: set[Node] = set()
+        self.spectral: dict[Node, Spectral] = {}
         self.inner: dict[Node, list[HealingPlan]] = {}
         self.stands: dict[Term, Tensor] = {}
         self.marked: set[Node] = set()
@@ -129,6 +132,9 @@ class HealingPlan:
             reader.of[y] = reader.shaped(term, y.shape)
             self.stands.setdefault(reader.of[y], y)
             self.stands.setdefault(term, y)
+        found = spectral(node) if self.only is None and not own else None
+        if found is not None:
+            self.spectral[node] = found
         lets = self.only is None or node in self.only
         if node.op is WHERE and lets and not own and needs_guard(node):
             self.guards.add(node)
@@ -183,7 +189,12 @@ class HealingPlan:
     def _changed(self) -> set[Node]:
         """Nodes that read what is rewritten; all of a region of which one does."""
         rebuilt: set[Region] = set()
-        rewritten = {*self.terms, *self.guards, *filter(self.heals_within, self.inner)}
+        rewritten = {
+            *self.terms,
+            *self.guards,
+            *self.spectral,
+            *filter(self.heals_within, self.inner),
+        }
         while True:
             changed: set[Node] = set()
             found = len(rebuilt)
@@ -227,6 +238,9 @@ class HealingPlan:
         needed = {y.node for y in ys}
         for node in reversed(self.nodes):
             if node in needed and node in self.changed:
+                if node in self.spectral:
+                    needed.add(self.spectral[node].x.node)
+                    continue
                 whole = closed_around(node) is not None
                 reads = list(node.inputs) if whole else smooth_inputs(node)
                 reads = self.leaves(node) if node in self.terms else reads
@@ -244,12 +258,17 @@ class HealingPlan:
         built = set(self.built)
         if not built.issuperset(self.fired):  # some are part of what others rewrite
             built.update(*[self.within(node) for node in self.fired if node in built])
+        within = {n for node, s in self.spectral.items() if node in built for n in s.inside}
         for node in self.nodes:
+            if node in within and node not in built:
+                continue
             why = why_not or (None if node in built else NOT_NEEDED)
             if node in self.fired:
                 yield self._site(node, self.fired[node][0], why)
             if node in self.alone:
                 yield self._site(node, self.alone[node], MARKED)
+            if node in self.spectral:
+                yield self._site(node, self.spectral[node].identity, why)
             if node in self.guards:
                 yield self._site(node, GUARD, why)
             for plan in self.inner.get(node, ()):
