@@ -272,13 +272,13 @@ def log1p_deficit(x: Tensor) -> Tensor:
     return near_zero(x, 0.1, lambda x: series(x, signs), lambda x: (1.0 - log1pc(x)) / x)
 
 
-def vanishing(form: StableForm, order: int, naive: Function, x: Tensor) -> Tensor:
-    """x**order times a form for |x| < 1, else what is written."""
+def vanishing(form: StableForm, order: int, radius: float, naive: Function, x: Tensor) -> Tensor:
+    """x**order times a form for |x| below a radius, else what is written."""
 
     def near(x: Tensor) -> Tensor:
         return reduce(lambda y, _: y * x, range(order), form(x))
 
-    return near_zero(x, 1.0, near, naive)
+    return near_zero(x, radius, near, naive)
 
 
 def vanishing_ratio(
@@ -610,6 +610,7 @@ def arctan_difference(x: Tensor, y: Tensor) -> Tensor:
         part = (x - y) / below
         whole = where(large, x + 1.0 / below, 1.0 + where(large, 0.0, x) * where(large, 0.0, y))
         near = logical_and(absolute(part) < 0.5 * absolute(whole), isfinite(x + y))
+        near = logical_and(near, whole * below > 0)
         angle_of = arctan(where(near, part, 0.0) / where(near, whole, 1.0))
         return where(near, angle_of, arctan(x) - arctan(y))
 
@@ -763,9 +764,32 @@ def _divided(x: Tensor, y: Tensor, near: Function, far: Function, size: float = 
     return where(small, near(0.5 * x + 0.5 * y, where(small, d, 0.0)), far(x, y) / by)
 
 
+def _expm1c_slope(x: Tensor) -> Tensor:
+    """The slope of (exp(x) - 1) / x; 1/2 at 0."""
+    coefficients = [(k + 1) / math.factorial(k + 2) for k in range(22)]
+
+    def near(x: Tensor) -> Tensor:
+        return series(x, coefficients)
+
+    return near_zero(x, 2.0, near, lambda x: (exp(x) - expm1c(x)) / x)
+
+
+def _divided_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    top, gap = maximum(x, y), -absolute(x - y)
+    less = _expm1c_slope(gap)
+    more = expm1c(gap) - less
+    of_x, of_y = (exp(top) * where(first, more, less) for first in (x >= y, x < y))
+    return sum_to(dy * of_x, like=x), sum_to(dy * of_y, like=y)
+
+
+DIVIDED_EXP = own_rule("gg.healing.divided_exp", _divided_exp_slopes, contract="exact")
+
+
 def divided_exp(x: Tensor, y: Tensor) -> Tensor:
-    """(exp(x) - exp(y)) / (x - y)."""
-    return _divided(x, y, lambda m, d: exp(m) * sinhc(0.5 * d), exp_difference)
+    """(exp(x) - exp(y)) / (x - y), with the larger one as a factor."""
+    with override_gradient(DIVIDED_EXP, inputs=[x, y]):
+        return exp(maximum(x, y)) * expm1c(-absolute(x - y))
 
 
 def divided_sin(x: Tensor, y: Tensor) -> Tensor:

@@ -26,11 +26,11 @@ POINTS += [
 POINTS += [1 + 1e-9, 1 - 1e-9]
 
 
-def built(identity, shape=None):
+def built(identity, shape=None, dtype="float64"):
     """Inputs, what is written and what it becomes, each with its gradients, and what fired."""
     shapes = identity.shapes if shape is None else (shape,) * identity.arity
     with gg.Graph():
-        xs = [gg.placeholder(s, dtype="float64") for s in shapes]
+        xs = [gg.placeholder(s, dtype=dtype) for s in shapes]
         y = identity.naive(*xs)
         made = gg.heal(y)
         both = [gg.sum(y), gg.sum(made.ys)]

@@ -12,21 +12,22 @@ from ..identity import Rewriter
 from ..terms import CALL, SUM, Term, Terms, near
 from .shared import ASIN, ATAN, SIN, SINH, TAN
 
-DEFICITS: tuple[tuple[Any, int, Any], ...] = (
-    (forms.sin_deficit, 3, lambda x: x - sin(x)),
-    (forms.sinh_excess, 3, lambda x: sinh(x) - x),
-    (forms.tan_excess, 3, lambda x: tan(x) - x),
-    (forms.arctan_deficit, 3, lambda x: x - arctan(x)),
-    (forms.tanh_deficit, 3, lambda x: x - tanh(x)),
-    (forms.spherical_excess, 3, lambda x: sin(x) - x * cos(x)),
-    (forms.expm1_excess, 2, lambda x: expm1(x) - x),
-    (forms.log1p_deficit, 2, lambda x: x - log1p(x)),
+DEFICITS: tuple[tuple[Any, int, float, Any], ...] = (
+    (forms.sin_deficit, 3, 1.0, lambda x: x - sin(x)),
+    (forms.sinh_excess, 3, 1.0, lambda x: sinh(x) - x),
+    (forms.tan_excess, 3, 0.5, lambda x: tan(x) - x),
+    (forms.arctan_deficit, 3, 0.3, lambda x: x - arctan(x)),
+    (forms.tanh_deficit, 3, 0.5, lambda x: x - tanh(x)),
+    (forms.spherical_excess, 3, 1.0, lambda x: sin(x) - x * cos(x)),
+    (forms.expm1_excess, 2, 1.0, lambda x: expm1(x) - x),
+    (forms.log1p_deficit, 2, 0.1, lambda x: x - log1p(x)),
 )
-"""What is left of a difference that vanishes at 0, how often it does, and the difference."""
+"""What is left of a difference that vanishes at 0, how often it does, and below which argument it
+is better than the difference, which comes last."""
 
 VANISHES = {
-    f.__name__: StableForm.of(forms.vanishing, StableForm.of(f), n, naive)
-    for f, n, naive in DEFICITS
+    f.__name__: StableForm.of(forms.vanishing, StableForm.of(f), n, radius, naive)
+    for f, n, radius, naive in DEFICITS
 }
 VANISHING: dict[Any, tuple[int, StableForm]] = {
     SIN: (1, StableForm.of(forms.sinc)),
@@ -41,7 +42,7 @@ VANISHING: dict[Any, tuple[int, StableForm]] = {
     StableForm.of(forms.log1p_square): (2, StableForm.of(forms.log_one_and_square_over)),
     StableForm.of(forms.log_cosh): (2, StableForm.of(forms.log_cosh_over)),
     StableForm.of(forms.log_cos): (2, StableForm.of(forms.log_cos_over)),
-    **{VANISHES[f.__name__]: (n, StableForm.of(f)) for f, n, _ in DEFICITS},
+    **{VANISHES[f.__name__]: (n, StableForm.of(f)) for f, n, *_ in DEFICITS},
 }
 """What is called -> how often it vanishes at 0, and what is left over that power."""
 
