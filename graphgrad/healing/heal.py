@@ -63,8 +63,8 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     have no derivative. New nodes are built in the same graph, over the same inputs; the old ones
     stay. Values are equal as real functions where both are defined, and limits are filled.
 
-    What is marked with a rule of its own, conditions, integers, stop_gradient, draws and bodies of
-    control flow are left as they are.
+    What is marked with a rule of its own, conditions, steps, integers, stop_gradient and draws are
+    left as they are; with `at`, so are bodies of control flow.
 
     Parameters:
         ys: tensors of one graph, in any nesting.
