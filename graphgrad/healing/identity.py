@@ -128,8 +128,6 @@ class TermPattern:
 
     def __call__(self, rewriter: Rewriter, term: Term) -> Term | None:
         """What a term becomes that is an instance of it."""
-        if not self.term.calls <= term.calls:
-            return None
         for m in rewriter.matcher.whole(self.term, term):
             if any(atom not in m.bound for atom in self.atoms):
                 continue
@@ -177,6 +175,7 @@ class Rewriter:
     """Rewrites terms by identities until none applies.
 
     by_head  what a term calls, or its kind -> the identities for it, in the order of the table
+    fitting  (that, what is called in a term) -> those of them that may apply
     by       the name of the row that a rule of several rows applied
     """
 
@@ -185,12 +184,14 @@ class Rewriter:
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
         self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
+        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
         self.by: str | None = None
 
     def put(self, identity: RealIdentity, rule: Rule, heads: tuple[Any, ...]) -> None:
         """Take an identity in."""
         for head in heads:
             self.by_head.setdefault(head, []).append((identity, rule))
+        self.fitting.clear()
 
     def rewritten(self, term: Term) -> tuple[Term, list[RealIdentity]]:
         """What a term becomes, and by which identities."""
@@ -211,22 +212,29 @@ class Rewriter:
         if term.kind == ATOM:
             return None
         head = term.key if term.kind == CALL else term.kind
-        rules = self.by_head.get(head, []) + self.by_head.get(type(head), [])
-        tried: set[Rule] = set()
-        for identity, rule in rules:
-            if rule in tried:
-                continue
-            tried.add(rule)
+        fitting = self.fitting.get((head, term.calls))
+        if fitting is None:
+            fitting = self.fitting[head, term.calls] = self._fitting(head, term)
+        for identity, rule in fitting:
             self.by = None
             try:
                 made = rule(self, term)
             except CancelsError:
                 continue
             if made is not None and made is not term:
-                named = [i for i, r in rules if r is rule and i.name == self.by]
+                rows = self.by_head.get(head, []) + self.by_head.get(type(head), [])
+                named = [i for i, r in rows if r is rule and i.name == self.by]
                 fired.append(named[0] if named else identity)
                 return made
         return None
+
+    def _fitting(self, head: Any, term: Term) -> list[tuple[RealIdentity, Rule]]:
+        """Each rule once that may apply to a term that calls what this one does."""
+        found: dict[Rule, RealIdentity] = {}
+        for identity, rule in self.by_head.get(head, []) + self.by_head.get(type(head), []):
+            if not isinstance(rule, TermPattern) or rule.term.calls <= term.calls:
+                found.setdefault(rule, identity)
+        return [(identity, rule) for rule, identity in found.items()]
 
 
 def read_all(rewriter: Rewriter, graph: Graph, y: Tensor) -> Term:
