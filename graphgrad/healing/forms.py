@@ -645,7 +645,7 @@ def shifted_log(*pairs: Tensor) -> Tensor:
 
 def share(axis: int, x: Tensor) -> Tensor:
     """softmax(x); where another entry is infinity, what is finite has the share 0."""
-    lost = logical_and(isfinite(x), largest(x, axis, keepdims=True) == math.inf)
+    lost = logical_and(x < math.inf, largest(x, axis, keepdims=True) == math.inf)
     return where(lost, 0.0, softmax(x, axis))
 
 
