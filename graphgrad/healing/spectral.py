@@ -30,6 +30,8 @@ from ..optimise.facts import uniform_value
 from .identity import CLOSED, RealIdentity
 from .reading import is_real
 
+FAR = 12
+"""How many nodes of products are looked at."""
 Step = tuple[Op, tuple["int | float", ...]]
 """An op, and for each argument the step that makes it, or a number."""
 
@@ -141,6 +143,8 @@ def _factors(t: Tensor, inside: dict[Node, None], flipped: bool = False) -> list
     """The matrices that a tensor is the product of."""
     node = t.node
     op = node.op
+    if len(inside) > FAR:
+        return [_Factor(node, t.index, flipped)]
     if isinstance(op, MatMul):
         inside[node] = None
         x, y = node.inputs
