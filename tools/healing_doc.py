@@ -38,23 +38,31 @@ identity of yours, once it is shown to hold by sampling in 1000 digits.
 
 Any spelling of a formula is met: x * x or x**2, a - b or -b + a, with a factor in front or under a
 power. Beside the table, the branches of `where` are kept from arguments at which they have no
-derivative, where they are not chosen.
+derivative, where they are not chosen, and products by eigenvectors become functions of their
+matrix, whose gradients are right where eigenvalues repeat: `(v * f(w)) @ v.T` with w, v = eigh(x)
+is `gg.linalg.matrix_function(x, f)`, and `(u * f(s)) @ vh` with u, s, vh = svd(x) and an odd f is
+the block f([[0, x], [x.T, 0]])[:M, M:]. Bodies of loops and branches are healed as all else.
 
 What never changes:
 
 - Nothing happens unasked: `compile` without `heal=True` keeps the bits.
-- What has a rule of its own is left alone; the table of `healed` says so.
-- Conditions ask about what was written; integers, `stop_gradient`, draws and bodies of control flow
-  are barriers.
-- NaN outside of a domain stays. A limit is filled where the function is 0 / 0, or 0 times infinity.
+- What has a rule of its own is left alone; the table of `healed` says so. A rule that is chosen or
+  marked afterwards counts for what was built anew as it was, and is an error where it is for what
+  healing replaced.
+- Conditions and steps (`floor`, `sign`) ask about what was written; integers, `stop_gradient` and
+  draws are barriers.
+- NaN outside of a domain stays, and infinite arguments give what they gave. A limit is filled where
+  the function is 0 / 0, 0 times infinity or infinity minus infinity.
+- What is healed is not healed again.
 - Sums are not regrouped: (x + C) - C is what it is.
 
 At 0 the slope of x log(x) is infinite; none flows there. A norm has the gradient 0 at 0, the
 subgradient of least norm.
 
-Each identity is tested against the naive form in 800 digits, values and gradients: nearer to the
-truth somewhere, and worse nowhere by more than 4 last bits, or, where an argument of exp is
-rounded, as many as that is large. The series around 0 end where float64 does.
+Each identity is tested against the naive form in 800 digits, values and gradients, in float64,
+float32 and bfloat16: nearer to the truth somewhere, and worse nowhere by more than 4 last bits, or,
+where an argument of exp is rounded, as many as that is large. The series around 0 end where float64
+does.
 """
 TITLES = {
     "peephole": "Another formula",

@@ -27,6 +27,7 @@ from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
 from .choosing import choice_of
+from .healed import check_not_healed_away
 from .levels import Hidden, Key, Off, Step, level
 from .question import Question, asking
 from .sweep import Sweep
@@ -128,13 +129,15 @@ def gradients(
     choice = choice_of(overrides, graphs[-1], outer)
     question = Question.under(choice, y_list, x_list, seeds, stops)
     reached: dict[str, set[Step]] = {}
-    if isinstance(overrides, Mapping):  # what this very call chooses has to have an effect
-        reached = {"asked": set(), "opened": set()}
+    if isinstance(overrides, Mapping) or any(graph.healed for graph in graphs):
+        reached = {"asked": set(), "opened": set()}  # what is chosen has to have an effect
     with asking(question, **reached):
         pairs = zip(_flow(question, graphs), x_list, strict=True)
         answer = unflatten(xs, [_answer(dx, x, unconnected, graphs[0]) for dx, x in pairs])
-    if reached and choice is not None:
-        choice.check_reached(**reached)
+    if reached:
+        if isinstance(overrides, Mapping) and choice is not None:
+            choice.check_reached(**reached)
+        check_not_healed_away(choice, reached["asked"])
     return answer
 
 

@@ -61,6 +61,7 @@ class ColumnWriter:
             "twins": [[node, i, twins[each]] for node, i, each in flat["twins"]],
             "twins_in_bodies": [[k, shared[each]] for each, k in twins.items() if each in shared],
             "again": list(map(list, flat["again"])),
+            "healed": [[*form, list(of)] for *form, of in flat["healed"]],
             "calls": [[rule, list(site), _refs(outer)] for rule, site, outer in flat["calls"]],
             "bodies": [
                 {"graph": b["graph"], "captures": list(map(_refs, b["captures"]))}

@@ -75,6 +75,7 @@ class ColumnReader:
                 (node is True, size.step(node, i), size.step(node, j))
                 for node, i, j in said.get("again", ())
             ],
+            "healed": [_healed(form, size) for form in said.get("healed", ())],
             "calls": [_call(call, size) for call in said.get("calls", ())],
             "bodies": bodies,
             "again_in_bodies": [_again(r, size) for r in said.get("again_in_bodies", ())],
@@ -284,6 +285,11 @@ def _call(said: Any, size: Size) -> tuple[str, tuple[str, int], tuple[Ref, ...]]
     if kind not in ("node", "region"):
         raise FileError(f"{kind!r:.40} is neither node nor region")
     return text(rule), (kind, size.step(kind == "node", at)), size.tensors(outer)
+
+
+def _healed(said: Any, size: Size) -> tuple[int, int, str, tuple[int, ...]]:
+    first, end, name, of = said
+    return size.node(first), size.node(end - 1) + 1, text(name), tuple(map(size.node, of))
 
 
 def _again(said: Any, size: Size) -> tuple[bool, Any, int, Any, int]:

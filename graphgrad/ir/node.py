@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import count
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.ancestry import OUTSIDE, Ancestry
 from ..base.errors import (
@@ -475,6 +475,19 @@ class Twins:
         return Twins, ()
 
 
+class HealedForm(NamedTuple):
+    """A run of nodes, from first to before end, that compute what others did.
+
+    name  of the identity; empty for one node that is built anew as it was
+    of    the nodes of what was written, by index
+    """
+
+    first: int
+    end: int
+    name: str
+    of: tuple[int, ...]
+
+
 class Graph:
     """A static dataflow graph. It only grows: nodes never change and are never removed, but for
     those of a call of gg.onnx.differentiate that failed.
@@ -498,7 +511,8 @@ class Graph:
     boundaries  what is known of what its regions hold, and what crosses them (regions.boundary)
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
-    again    node or region that was built once more for a gradient -> what it was built from
+    again    node or region that was built once more, for a gradient say -> what it was built from
+    healed   nodes that compute what others did before the graph was healed, in order
     seed, draws  of random numbers without a seed: the graph's, and how many were built so far
 
     Raises: GraphError for a name that is no string; TypeError for a seed that is no int.
@@ -530,6 +544,7 @@ class Graph:
         self.residuals: dict[Any, Tensor] = {}
         self.twins: dict[Node | Region, Twins] = {}
         self.again: dict[Node | Region, Node | Region] = {}
+        self.healed: list[HealedForm] = []
         self.seed = index(seed)
         self.draws = 0
         self._named: dict[str, Node] = {}

@@ -185,3 +185,13 @@ def test_a_compiled_function_and_a_function():
     f = gg.function(loss)
     assert debug.blame(f, (np.zeros(2),)).first.site.type == "Sqrt"
     assert debug.blame(f.build(np.zeros(2)), (np.zeros(2),)).first.site.type == "Sqrt"
+
+
+def test_a_suspect_says_what_heals_it():
+    x = gg.placeholder((2,))
+    y = gg.sqrt(gg.sum(x * x))
+    found = debug.blame(gg.gradients(y, x), {x: np.zeros(2)})
+    assert found.first.kind == "poisoned"
+    assert "healable: norm" in str(found)
+    healed = debug.blame(gg.gradients(gg.heal(y).ys, x), {x: np.zeros(2)})
+    assert "poisoned" not in [suspect.kind for suspect in healed.suspects]
