@@ -17,6 +17,7 @@ from ..differentiate.matrix_functions import matrix_function
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
+from ..ir.tensor_sites import makes_sited
 from ..ops.base import Constant, apply, like
 from ..ops.contract.products import MatMul
 from ..ops.create.creation import Diag, zeros
@@ -125,7 +126,8 @@ def spectral(node: Node) -> Spectral | None:
     if made is None:
         return None
     found = Spectral(values, *made, tuple(inside))
-    if any(n.region is not None or n.stamp is not None for n in (*inside, source)):
+    parts = (*inside, source)
+    if any(n.region is not None or n.stamp is not None or makes_sited(n) for n in parts):
         return None
     return found if eigen or (_is_block(source) and _is_odd(found)) else None
 
