@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import GraphError
+from ..base.lazy import lazy_module
 from ..base.position import show
 from ..base.tree import flatten, tree_map
-from ..base.words import visible
+from ..base.words import visible_lines
 from ..differentiate.travel.transplant import Tensors, Transplant
 from ..ir.build import build
 from ..ir.graph import GraphScope
@@ -18,7 +20,7 @@ from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE
 from ..ops.shape.reshaping import BroadcastTo, Reshape, broadcast_to, expand_dims, squeeze
 from .forms import StableForm
-from .guard import guarded, needs_guard
+from .guard import arguments, guarded, needs_guard
 from .identity import RealIdentity, Rewriter
 from .reading import Fit, OutputOf, is_real
 from .shadow import lost_digits, shadow_values
@@ -26,6 +28,8 @@ from .table import rewriter as table
 from .terms import ATOM, CALL, SUM, Term
 
 __all__ = ["Healed", "HealedSite", "heal"]
+
+_pages: Any = lazy_module("graphgrad.healing.page")
 
 GUARD = "where"
 LOSES = 2.0
@@ -44,6 +48,7 @@ class HealedSite(NamedTuple):
     source   of the identity
     node     the node that computed it
     lost     decimal digits that are lost at the feeds `at`; None where none were given
+    inputs   the tensors that what was written is a function of
 
     >>> x = gg.constant(1e200)
     >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
@@ -59,6 +64,7 @@ class HealedSite(NamedTuple):
     source: str
     node: Node
     lost: float | None = None
+    inputs: tuple[Tensor, ...] = ()
 
 
 class Healed:
@@ -73,8 +79,30 @@ class Healed:
     (<healed: 1 rewritten, 0 left alone>, 1e+200)
     """
 
-    def __init__(self, ys: Any, sites: tuple[HealedSite, ...]) -> None:
-        self.ys, self.sites = ys, sites
+    def __init__(
+        self, ys: Any, sites: tuple[HealedSite, ...], at: Mapping[Tensor, Any] | None = None
+    ) -> None:
+        self.ys, self.sites, self.at = ys, sites, dict(at or {})
+
+    def write_html(self, path: str | os.PathLike[str], title: str = "") -> None:
+        """Write a page about every rewrite: how many digits were right before, and how many now.
+
+        One file that opens offline: for each site the line, what was written and what it is now,
+        from where to where that was wrong, and the correct digits of value and gradient along each
+        input, over all exponents, by many digits. Where `heal` was given feeds, these are marked.
+
+        Parameters:
+            path: the file, which is replaced.
+            title: default: how many formulas were rewritten.
+
+        Returns: nothing.
+
+        Raises: MissingBackendError without mpmath; OSError where the file cannot be written.
+
+        >>> import os
+        >>> gg.heal(gg.tanh(gg.constant(1.0))).write_html(os.devnull)
+        """
+        _pages.write_page(path, self, title)
 
     def __repr__(self) -> str:
         done = [s for s in self.sites if s.now != LEFT_ALONE]
@@ -90,7 +118,7 @@ class Healed:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]) for row in rows]
-        return visible("\n".join(lines))
+        return visible_lines("\n".join(lines))
 
 
 def _digits(lost: float | None) -> str:
@@ -137,7 +165,7 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
         made = HealedBuild(graph, plan)
         made.run(plan.to_build(tensors))
         healed = {y: made.tensors.get(y, y) for y in tensors}
-    return Healed(tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()))
+    return Healed(tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()), at)
 
 
 def naive_forms(nodes: Sequence[Node]) -> Iterator[tuple[Node, RealIdentity]]:
@@ -335,8 +363,10 @@ class HealingPlan:
         for node in self.nodes:
             where, lost = show(node.position), None if self.only is None else self.only.get(node)
             for identity in self.fired.get(node, [])[:1]:
-                i = identity
-                yield HealedSite(where, i.name, i.written, i.now, i.wrong, i.source, node, lost)
+                i, inputs = identity, tuple(dict.fromkeys(self.leaves(node)))
+                yield HealedSite(
+                    where, i.name, i.written, i.now, i.wrong, i.source, node, lost, inputs
+                )
             if node in self.marked:
                 i = self.marked[node]
                 yield HealedSite(
@@ -346,7 +376,7 @@ class HealingPlan:
                 yield HealedSite(
                     where, GUARD, "where(c, f(x), y)", "where(c, f(where(c, x, 1)), y)",
                     "0 times infinity in the gradient of what is not chosen",
-                    "the double where of autodiff folklore", node, lost,
+                    "the double where of autodiff folklore", node, lost, arguments(node),
                 )  # fmt: skip
 
 

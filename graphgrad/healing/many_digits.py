@@ -126,6 +126,12 @@ def _arity(f: Any) -> int:
     return f.__code__.co_argcount if hasattr(f, "__code__") else 1
 
 
+def _exp(x: Any) -> Any:
+    """mpmath takes powers of e where x is whole, which is slow where that is large."""
+    half = mp.mpf(0.5)
+    return mp.exp(x) if abs(x) < 1e9 or mp.isinf(x) else mp.exp(x - half) * mp.exp(half)
+
+
 def _log(x: Any) -> Any:
     return mp.log(x) if x > 0 else (-mp.inf if x == 0 else mp.nan)
 
@@ -154,7 +160,7 @@ def _bessel(n: int) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp": lambda x: mp.exp(x),
+    "exp": _exp,
     "log": _log,
     "log2": lambda x: _log(x) / mp.log(2),
     "log10": lambda x: _log(x) / mp.log(10),

@@ -1,0 +1,320 @@
+"""Two forms of one function, run along one input beside the truth: in many digits, or by a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import ExecutionError, GraphGradError
+from ..compiled import compile
+from ..differentiate.gradients import gradients
+from ..differentiate.travel.importing import cut_out
+from ..ir.graph import Graph
+from ..ir.node import Node, Tensor
+from ..ir.types import Array
+from ..ops.base import Constant, apply, constant
+from ..ops.reduce.reductions import sum as total_of
+from ..ops.sources import placeholder
+from .accuracy import SIDE, AccuracyCurve, Axis, Measured, accuracy_curve
+from .identity import RealIdentity
+from .many_digits import floats, values
+from .shadow import DIGITS
+
+HELD = 0.75
+"""What the other inputs are, where nothing is known of them."""
+FEW = 64
+"""Elements: an array of more is too long to be run in many digits."""
+OPEN = 3
+"""An open length, where one is needed."""
+RESHAPED = ("Reshape", "BroadcastTo", "ExpandDims", "Squeeze", "Identity")
+SLOW = {"GammaLn", "Digamma", "BetaLn", "LogNdtr", "Erfcx", "PolyGammaDifference"}
+"""Op types that mpmath is slow at, and whose terms do not vanish: 100 digits are enough."""
+FEWER = 400
+"""Digits that are enough where inputs are between 1e-20 and 1e20."""
+SIDE_OF_ARRAYS = 45
+
+
+class FormPair(NamedTuple):
+    """What was written and what it became, as functions of the same inputs.
+
+    xs      placeholders; of ("N",) where the formula works element by element, whence `each`
+    naive   the value, then the gradient with respect to each x; stable, the same
+    held    what each x is while another one changes
+    by      those of naive and stable that are the truth where they are run in many digits
+    """
+
+    xs: Sequence[Tensor]
+    naive: Sequence[Tensor]
+    stable: Sequence[Tensor]
+    held: Sequence[Array]
+    each: bool
+    by: Sequence[Tensor]
+
+    @property
+    def axis(self) -> Axis:
+        """That of the dtype."""
+        return Axis(self.naive[0].dtype)
+
+
+class Along(NamedTuple):
+    """A curve, and along what: the place of the input, and how it changes, in words."""
+
+    at: int
+    how: str
+    curve: AccuracyCurve
+    exact: bool
+
+
+def with_slopes(xs: Sequence[Tensor], y: Tensor) -> list[Tensor]:
+    """A value, and its gradients; of an array, those of a sum with weights."""
+    lengths = tuple([d for d in y.shape if isinstance(d, int)])
+    fixed = bool(lengths) and len(lengths) == len(y.shape)
+    weighted = y * constant(direction(lengths), y.dtype) if fixed else y
+    whole = total_of(weighted) if y.shape else y
+    return [y, *gradients(whole, list(xs), unconnected="zero")]
+
+
+def direction(shape: tuple[int, ...]) -> Array:
+    """Numbers between 0.1 and 1, no two the same; of a square, far from singular."""
+    count = int(np.prod(shape))
+    made = (1 - 0.9 * (0.618034 * np.arange(count) % 1)).reshape(shape)
+    square = len(shape) > 1 and shape[-1] == shape[-2]
+    return np.asarray(made + 2 * np.eye(shape[-1])) if square else made
+
+
+WAYS: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
+    ("t", lambda t, d: t * d),
+    ("t + d", lambda t, d: t + d),
+)
+"""How an array follows a number t: every element of it is one of t."""
+
+
+def curves_of(forms: FormPair, most: int = 3) -> list[Along]:
+    """The curves along each input, as many as there is room for."""
+    made = []
+    for at in range(min(len(forms.xs), most)):
+        ways = WAYS[:1] if forms.each or not forms.held[at].shape else WAYS
+        if len(ways) > 1:
+            ways = (
+                max(ways, key=lambda way: _lost(_along(forms, at, way[0], way[1], few=True).curve)),
+            )
+        made.append(_along(forms, at, *ways[0]))
+    return made
+
+
+def _lost(curve: AccuracyCurve) -> float:
+    """How many digits what was written lacks of the stable form, all in all."""
+    return float(np.nansum(np.maximum(curve.after - curve.before, 0.0)))
+
+
+def _along(
+    forms: FormPair, at: int, how: str, move: Callable[[Array, Array], Array], few: bool = False
+) -> Along:
+    """The curve along an input; with few digits the stable form counts as the truth."""
+    others = [float(a.flat[0]) for i, a in enumerate(forms.held) if i != at and a.size]
+    exact = [True]
+
+    def measure(t: Array) -> Measured:
+        with np.errstate(all="ignore"):
+            found, known = _measured(forms, at, t, move, few)
+        exact[0] = exact[0] and known
+        return found
+
+    side = SIDE if forms.each else SIDE_OF_ARRAYS
+    return Along(at, how, accuracy_curve(measure, forms.axis, others, side), exact[0])
+
+
+def _measured(
+    forms: FormPair, at: int, t: Array, move: Callable[[Array, Array], Array], few: bool
+) -> tuple[Measured, bool]:
+    dtype = forms.naive[0].dtype
+    t = np.asarray(t, dtype).astype(float)
+    rows = [0, 1 + at]
+    naive, stable, by = ([ys[i] for i in rows] for ys in (forms.naive, forms.stable, forms.by))
+    if forms.each:
+        arrays = [np.full(t.shape, a) for a in forms.held]
+        arrays[at] = t
+        runs = [_run(forms.xs, naive, stable, by, arrays, few)]
+    else:
+        runs = []
+        for number in t:
+            arrays = list(forms.held)
+            arrays[at] = move(number, direction(arrays[at].shape))
+            runs.append(_run(forms.xs, naive, stable, by, arrays, few))
+    if forms.each:
+        (truth, before, after), known = runs[0]
+        return Measured(*(np.stack(r) for r in (truth, before, after))), known
+    summed = [[_as_numbers(*each) for each in zip(*r[0], strict=True)] for r in runs]
+    table = np.array(summed, dtype=float)  # (number, row, form)
+    return Measured(*np.moveaxis(table, -1, 0).swapaxes(1, 2)), all(r[1] for r in runs)
+
+
+def _run(
+    xs: Sequence[Tensor],
+    naive: list[Tensor],
+    stable: list[Tensor],
+    by: list[Tensor],
+    arrays: list[Array],
+    few: bool,
+) -> tuple[tuple[list[Array], list[Array], list[Array]], bool]:
+    given = [np.asarray(a, x.dtype) for x, a in zip(xs, arrays, strict=True)]
+    got = _compiled(tuple(xs), (*naive, *stable))(*given)
+    before, after = ([np.asarray(g).astype(float) for g in part] for part in (got[:2], got[2:]))
+    try:
+        truth = after if few else _truth(xs, by, given)
+    except ExecutionError:
+        return (after, before, after), False
+    return (truth, before, after), not few
+
+
+def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: list[Array]) -> list[Array]:
+    """What ys are, by many digits; more of them for numbers that need more."""
+    if all(x.shape and not isinstance(x.shape[0], int) for x in xs):
+        size = np.abs(np.stack([a.astype(float) for a in arrays]))
+        far = ((size > 1e20) | ((size < 1e-20) & (size > 0))).any(0)
+        made = [np.empty(far.shape) for _ in ys]
+        nodes = {n.type for n in ys[0].graph.nodes} if ys[0].graph is not None else set()
+        for where, digits in ((far, DIGITS), (~far, 100 if nodes & SLOW else FEWER)):
+            found = values(xs, ys, [a[where] for a in arrays], digits)
+            for out, y in zip(made, ys, strict=True):
+                out[where] = floats(found[y])
+        return made
+    found = values(xs, ys, arrays, DIGITS)
+    return [np.asarray(floats(found[y]), float) for y in ys]
+
+
+@cache
+def _compiled(xs: tuple[Tensor, ...], ys: tuple[Tensor, ...]) -> Any:
+    return compile(list(xs), list(ys), backend="numpy", optimize=False)
+
+
+def _as_numbers(truth: Array, before: Array, after: Array) -> tuple[float, float, float]:
+    """Arrays as numbers that differ by as much as these do, by the greatest element."""
+    if truth.ndim == 0:
+        return float(truth), float(before), float(after)
+    finite = np.where(np.isfinite(truth), truth, 0.0)
+    size = float("nan") if np.isnan(truth).any() else float(np.max(np.abs(finite), initial=0.0))
+    near = [np.where(a == truth, 0.0, np.abs(a - truth)) for a in (before, after)]
+    return size, size - float(np.max(near[0])), size - float(np.max(near[1]))
+
+
+# --- forms of a site ------------------------------------------------------------------------------
+
+
+AFFINE = ("Add", "Subtract", "Multiply", "Divide", "Negative")
+
+
+def moving(inputs: Sequence[Tensor]) -> list[Tensor]:
+    """What inputs are a multiple of, or differ from by a number; numbers are left out."""
+    found: dict[Tensor, None] = {}
+    for x in inputs:
+        while x.node.type in AFFINE and x.node.region is None and x.node.stamp is None:
+            variable = [t for t in x.node.inputs if not isinstance(t.node.op, Constant)]
+            if len(variable) != 1 or variable[0].shape != x.shape:
+                break
+            x = variable[0]
+        if not isinstance(x.node.op, Constant):
+            found[x] = None
+    return list(found)
+
+
+def forms_of_site(
+    y: Tensor,
+    inputs: Sequence[Tensor],
+    known: Mapping[Tensor, Array],
+    heal: Callable[[Tensor], Any],
+    by_stable: bool = False,
+) -> FormPair | None:
+    """What was written between some inputs and y, and what `heal` makes of it.
+
+    by_stable: whether what it makes is the truth.
+
+    None where that is too long to be run in many digits, or has inputs that are no real numbers.
+    """
+    assert y.node.graph is not None
+    if not inputs or not all(x.type.differentiable for x in inputs):
+        return None
+    graph, there = cut_out(y.node.graph, inputs, [y])
+    xs, end = [there[x] for x in inputs], there[y]
+    held = [np.asarray(known[x], float) if x in known else None for x in inputs]
+    each = _element_by_element(graph, xs, end)
+    try:
+        if each is not None:
+            scalars = [HELD if a is None or not a.size else float(a.flat[0]) for a in held]
+            return _forms(*each, [np.asarray(a) for a in scalars], heal, True, by_stable)
+        arrays = [_filled(x.shape) if a is None else a for x, a in zip(xs, held, strict=True)]
+        if sum(a.size for a in arrays) > FEW:
+            return None
+        return _forms(graph, xs, end, arrays, heal, False, by_stable)
+    except GraphGradError:
+        return None
+
+
+def _forms(
+    graph: Graph,
+    xs: Sequence[Tensor],
+    y: Tensor,
+    held: Sequence[Array],
+    heal: Callable[[Tensor], Any],
+    each: bool,
+    by_stable: bool,
+) -> FormPair:
+    with graph:
+        naive, stable = (with_slopes(xs, t) for t in (y, heal(y)))
+    return FormPair(xs, naive, stable, held, each, stable if by_stable else naive)
+
+
+def _filled(shape: Any) -> Array:
+    return HELD * direction(tuple([d if isinstance(d, int) else OPEN for d in shape]))
+
+
+def _element_by_element(
+    graph: Graph, xs: Sequence[Tensor], y: Tensor
+) -> tuple[Graph, list[Tensor], Tensor] | None:
+    """The same for each element of ("N",), where each is computed for itself."""
+    new = Graph()
+    made: dict[Tensor, Tensor] = {}
+    with new:
+        for x in xs:
+            made[x] = placeholder(("N",), dtype=x.dtype)
+        for node in _between(graph, xs, y):
+            inputs = [made[t] for t in node.inputs]
+            if isinstance(node.op, Constant):
+                (value,) = np.unique(node.op.value)[:1] if node.op.value.size else (0.0,)
+                made[node.outputs[0]] = constant(value, node.outputs[0].dtype)
+            elif node.op.type in RESHAPED:
+                made[node.outputs[0]] = inputs[0]
+            elif node.op.elementwise and len(node.outputs) == 1:
+                made[node.outputs[0]] = apply(node.op, *inputs)
+            else:
+                return None
+    return new, [made[x] for x in xs], made[y]
+
+
+def _between(graph: Graph, xs: Sequence[Tensor], y: Tensor) -> list[Node]:
+    starts = {x.node for x in xs}
+    found: set[Node] = set()
+    stack = [y.node]
+    while stack:
+        node = stack.pop()
+        if node in found or node in starts:
+            continue
+        found.add(node)
+        stack += [t.node for t in node.inputs]
+    return sorted(found, key=lambda node: node.index)
+
+
+# --- forms of an identity -------------------------------------------------------------------------
+
+
+def forms_of_identity(identity: RealIdentity, dtype: Any = "float64") -> FormPair:
+    """What an identity rewrites and what that becomes, at the shapes of its arguments."""
+    each = not any(identity.shapes)
+    with Graph():
+        xs = [placeholder(("N",) if each else s, dtype=dtype) for s in identity.shapes]
+        naive, stable = (with_slopes(xs, f(*xs)) for f in (identity.naive, identity.stable))
+    held = [np.asarray(HELD) if each else HELD * direction(s) for s in identity.shapes]
+    return FormPair(xs, naive, stable, held, each, naive)

@@ -1,0 +1,115 @@
+"""Where a formula is right, along one input: digits, intervals, and the page that shows them."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+from graphgrad.healing.accuracy import Axis, Interval, correct_digits, shown
+from graphgrad.healing.algebra import algebra_math
+from graphgrad.healing.measuring import curves_of, forms_of_identity
+from graphgrad.healing.page import formula_html
+from graphgrad.healing.table import IDENTITIES
+
+BY_NAME = {i.name: i for i in IDENTITIES}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_an_axis_is_monotone_and_goes_both_ways(dtype):
+    axis = Axis(dtype)
+    xs = axis.points()
+    places = axis.position(xs)
+    assert (np.diff(places) >= 0).all()
+    assert (places[0], places[-1]) == (-1.0, 1.0)
+    np.testing.assert_allclose(axis.number(places), xs, rtol=1e-9, atol=axis.tiny)
+
+
+def test_digits_are_counted_against_the_truth():
+    axis = Axis("float64")
+    truth = np.array([1.0, 1.0, 1.0, 1.0, math.inf, 1e-323, math.nan, 1.0])
+    got = np.array([1.0, 1 + 1e-8, 3.0, math.nan, math.inf, 0.0, 1.0, math.inf])
+    found = correct_digits(truth, got, axis)
+    want = [axis.digits, 8.0, 0.0, 0.0, axis.digits, axis.digits, math.nan, 0.0]
+    np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+def test_intervals_in_words():
+    assert str(Interval(-math.inf, 2.0, "the value is NaN")) == "below 2: the value is NaN"
+    assert str(Interval(1.0, 1.0, "x")) == "at 1: x"
+    assert Interval(-math.inf, math.inf, "x").span == "everywhere"
+    assert [shown(v) for v in (709.78271, 1 + 2e-9, 1e-20)] == ["709.8", "1 + 2e-9", "1e-20"]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "wanted"),
+    [
+        ("log1pexp", "float64", "from 709.8: the value is infinite, the gradient is NaN"),
+        ("log1pexp", "float32", "from 88.72: the value is infinite, the gradient is NaN"),
+        ("abs", "float64", "e154: the value is infinite, the gradient loses all digits"),
+        ("sinc", "float64", "at 0: the value is NaN"),
+        ("logsumexp", "float64", "the value is infinite, the gradient is NaN"),
+    ],
+)
+def test_intervals_are_found_by_running_both_forms(name, dtype, wanted):
+    pytest.importorskip("mpmath")
+    (along, *_) = curves_of(forms_of_identity(BY_NAME[name], dtype))
+    assert along.exact
+    assert any(wanted in str(interval) for interval in along.curve.intervals)
+    known = ~np.isnan(along.curve.after)
+    assert (along.curve.after[known] > Axis(dtype).digits - 2).all()
+
+
+@pytest.mark.parametrize("identity", IDENTITIES, ids=lambda i: i.name)
+def test_the_algebra_of_the_table_is_read_as_formulas(identity):
+    for text in (identity.written, identity.now):
+        element, words = algebra_math(text)
+        assert element is not None, text
+        assert words == "" or words[0] in " ;,"
+
+
+def test_what_is_no_formula_stays_text():
+    assert formula_html("left <alone>") == "<code>left &lt;alone&gt;</code>"
+    assert algebra_math("f(x) +")[0] is None
+
+
+def test_a_page_for_each_site(tmp_path):
+    pytest.importorskip("mpmath")
+    x, y = gg.placeholder(("N",), name="x"), gg.placeholder(("N",), name="y")
+    with gg.gradient_override_map({"Log": "Identity"}):
+        marked = gg.log(1 + gg.exp(y))
+    naive = [gg.log(1 + gg.exp(3 * x)), gg.where(x > 0, gg.sqrt(x), 0.0), x * marked]
+    healed = gg.heal(naive, at={x: np.array([300.0, 1.0]), y: np.zeros(2)})
+    healed.write_html(tmp_path / "healed.html")
+    text = (tmp_path / "healed.html").read_text()
+    for words in (
+        "from 236.6: the value is infinite, the gradient is NaN",
+        "gg.log(1 + gg.exp(3 * x))",
+        "test_accuracy.py",
+        "digits are lost at the feeds",
+        "log1pexp",
+        "Maechler",
+        "within two digits of the formula in 800 digits",
+        'class="feed"',
+    ):
+        assert words in text
+    assert not re.search(r"https?:|src=|<script", text)
+    assert text.count("<figure>") == len([s for s in healed.sites if "alone" not in s.now])
+
+
+def test_a_site_of_long_arrays_is_shown_by_the_formula_of_the_table(tmp_path):
+    pytest.importorskip("mpmath")
+    x = gg.placeholder((100, 100), name="x")
+    gg.heal(gg.log(gg.sum(gg.exp(x)))).write_html(tmp_path / "healed.html")
+    assert "Drawn is the formula of the table" in (tmp_path / "healed.html").read_text()
+
+
+def test_a_step_of_a_formula_is_no_site_of_its_own(tmp_path):
+    pytest.importorskip("mpmath")
+    x = gg.placeholder((), name="x")
+    tanh = (gg.exp(x) - gg.exp(-x)) / (gg.exp(x) + gg.exp(-x))
+    gg.heal(tanh).write_html(tmp_path / "healed.html", title="Mine & yours")
+    text = (tmp_path / "healed.html").read_text()
+    assert text.count("<article") == 1
+    assert "<h1>Mine &amp; yours</h1>" in text
