@@ -18,7 +18,7 @@ STEPS = 20
 END = 1e3
 """What reaches so near to the largest number reaches to the end."""
 NARROW = 3
-"""Points: a shorter interval between two where it is wrong is none."""
+"""Numbers: so few between two intervals where it is wrong belong to them."""
 SIDE = 80
 """Points on each side of 0."""
 
@@ -181,10 +181,17 @@ def _with_limits(xs: Array, found: Measured) -> Measured:
     return found._replace(truth=truth)
 
 
-def _is_wrong(before: Array, after: Array, axis: Axis) -> Array:
-    """Where what was written loses digits that the other form has."""
+RIGHT, LOSING, INFINITE, NO_NUMBER = range(4)
+"""What was written is, at a number."""
+
+
+def _states(truth: Array, got: Array, before: Array, after: Array, axis: Axis) -> Array:
+    """Of each number; what the other form has lost as well counts as right."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((before <= axis.digits - LOSES) & (after >= before + 1))
+        wrong = (before <= axis.digits - LOSES) & (after >= before + 1)
+    worse = np.where(np.isinf(got) & np.isfinite(truth), INFINITE, LOSING)
+    worse = np.where(np.isnan(got), NO_NUMBER, worse)
+    return np.asarray(np.where(wrong, worse, RIGHT))
 
 
 def _row_of_intervals(
@@ -196,31 +203,35 @@ def _row_of_intervals(
     before: Array,
     after: Array,
 ) -> tuple[Interval, ...]:
-    bad = _is_wrong(before, after, axis)
     known = np.flatnonzero(~np.isnan(before))
-    (at_0,) = np.flatnonzero(xs == 0)
-    bad[at_0] |= bad[at_0 - 1] & bad[at_0 + 1]
-    for i in range(1, len(known) - NARROW):
-        gap = known[i : i + NARROW]
-        bad[gap] |= bad[known[i - 1]] and bad[known[i + NARROW]]
-    edges = [i for i in range(len(known) - 1) if bad[known[i]] != bad[known[i + 1]]]
-    ends = _edges(measure, axis, row, xs[known], bad[known], edges)
-    made, start = [], 0
-    for i in range(len(known)):
-        if i + 1 < len(known) and bad[known[i]] == bad[known[i + 1]]:
+    at, got = xs[known], found.before[row, known]
+    states = _states(found.truth[row, known], got, before[known], after[known], axis)
+    _close(states, at)
+    edges = np.flatnonzero(np.diff(states))
+    lefts, rights = _edges(measure, axis, row, at, states, edges)
+    made = []
+    for i, j in zip([0, *(edges + 1)], [*edges, len(at) - 1], strict=True):
+        if not len(at) or states[i] == RIGHT:
             continue
-        if bad[known[i]]:
-            inside = known[start : i + 1]
-            first, last = ends.get(start - 1, xs[inside[0]]), ends.get(i, xs[inside[-1]])
-            low = -math.inf if first < -axis.most / END else first
-            high = math.inf if last > axis.most / END else last
-            name = ("the value", "the gradient")[row]
-            truth, got = found.truth[row, inside], found.before[row, inside]
-            lost = axis.digits - float(before[inside].min())
-            says = _says(xs[inside], truth, got, lost, axis)
-            made.append(Interval(low, high, f"{name} {says}"))
-        start = i + 1
+        first, last = rights.get(i - 1, at[i]), lefts.get(j, at[j])
+        low = -math.inf if first < -axis.most / END else float(first)
+        high = math.inf if last > axis.most / END else float(last)
+        name = ("the value", "the gradient")[row]
+        lost = axis.digits - float(before[known][i : j + 1].min())
+        at_0 = got[i : j + 1][at[i : j + 1] == 0]
+        made.append(Interval(low, high, f"{name} {_says(int(states[i]), lost, at_0, axis)}"))
     return tuple(made)
+
+
+def _close(states: Array, xs: Array) -> None:
+    """What is wrong on both sides of a few numbers is so at these; and at 0."""
+    for width in range(1, NARROW + 1):
+        for i in range(1, len(states) - width):
+            left, right = states[i - 1], states[i + width]
+            inside = states[i : i + width]
+            only_0 = width == 1 and xs[i] == 0 and inside[0] >= LOSING
+            if left == right != RIGHT and ((inside == RIGHT).all() or only_0):
+                states[i : i + width] = left
 
 
 def _edges(
@@ -228,35 +239,33 @@ def _edges(
     axis: Axis,
     row: int,
     xs: Array,
-    bad: Array,
-    at: Sequence[int],
-) -> dict[int, float]:
-    """Between which numbers it begins or ends to be wrong -> the last that is."""
-    if not at:
-        return {}
-    left, right = xs[list(at)], xs[[i + 1 for i in at]]
-    starts = bad[list(at)]
+    states: Array,
+    at: Array,
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Where one state ends and another begins: the last number of one, the first of the other."""
+    if not len(at):
+        return {}, {}
+    left, right, state = xs[at], xs[at + 1], states[at]
+    held = (left == 0) | (right == 0)
     for _ in range(STEPS):
         a, b = axis.position(left), axis.position(right)
         middle = np.where(b - a > 1e-6, axis.number((a + b) / 2), left / 2 + right / 2)
         found = measure(middle)
         before, after = (correct_digits(found.truth[row], r[row], axis) for r in found[1:])
-        same = _is_wrong(before, after, axis) == starts
-        left, right = np.where(same, middle, left), np.where(same, right, middle)
-    inside = np.where((xs[list(at)] == 0) & starts, 0.0, np.where(starts, left, right))
-    up_to_0 = (xs[[i + 1 for i in at]] == 0) & ~starts
-    return dict(zip(at, np.where(up_to_0, 0.0, inside).tolist(), strict=True))
+        same = _states(found.truth[row], found.before[row], before, after, axis) == state
+        left = np.where(same & ~(held & (left == 0)), middle, left)
+        right = np.where(same | (held & (right == 0)), right, middle)
+    keys = at.tolist()
+    return dict(zip(keys, left.tolist(), strict=True)), dict(zip(keys, right.tolist(), strict=True))
 
 
-def _says(xs: Array, truth: Array, got: Array, lost: float, axis: Axis) -> str:
-    """What is wrong about some of what was computed."""
-    kinds = {
-        "is NaN": np.isnan(got) & ~np.isnan(truth),
-        "is infinite": np.isinf(got) & np.isfinite(truth),
-    }
+def _says(state: int, lost: float, at_0: Array, axis: Axis) -> str:
+    """What a state is, in words."""
+    if state == NO_NUMBER:
+        return "is NaN"
+    if state == INFINITE:
+        return "is infinite"
     worst = "loses all digits" if lost >= axis.digits - 0.5 else f"loses up to {lost:.0f} digits"
-    for says, where in kinds.items():
-        if where.any():
-            at_0 = bool((xs[where] == 0).all()) and len(xs) > 1
-            return f"{worst}, and {says} at 0" if at_0 else says
-    return worst
+    if np.isnan(at_0).any():
+        return f"{worst}, and is NaN at 0"
+    return f"{worst}, and is infinite at 0" if np.isinf(at_0).any() else worst

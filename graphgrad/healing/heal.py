@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import GraphError
+from ..base.flags import truth
 from ..base.lazy import lazy_module
 from ..base.position import show
 from ..base.tree import flatten, tree_map
@@ -70,8 +71,10 @@ class HealedSite(NamedTuple):
 class Healed:
     """What `heal` made; `print` it for a table.
 
-    ys     tensors that stand for those that were given, in their structure
-    sites  a HealedSite for each rewrite, in the order of building
+    ys       tensors that stand for those that were given, in their structure
+    sites    a HealedSite for each rewrite, in the order of building
+    written  the tensors that were given
+    at       the feeds that were given, {} for none
 
     >>> x = gg.constant(1e200)
     >>> healed = gg.heal(gg.sqrt(x * x))
@@ -80,11 +83,17 @@ class Healed:
     """
 
     def __init__(
-        self, ys: Any, sites: tuple[HealedSite, ...], at: Mapping[Tensor, Any] | None = None
+        self,
+        ys: Any,
+        sites: tuple[HealedSite, ...],
+        written: Any = None,
+        at: Mapping[Tensor, Any] | None = None,
     ) -> None:
-        self.ys, self.sites, self.at = ys, sites, dict(at or {})
+        self.ys, self.sites, self.written, self.at = ys, sites, written, dict(at or {})
 
-    def write_html(self, path: str | os.PathLike[str], title: str = "") -> None:
+    def write_html(
+        self, path: str | os.PathLike[str], *, title: str = "", panes: bool = False
+    ) -> None:
         """Write a page about every rewrite: how many digits were right before, and how many now.
 
         One file that opens offline: for each site the line, what was written and what it is now,
@@ -94,15 +103,19 @@ class Healed:
         Parameters:
             path: the file, which is replaced.
             title: default: how many formulas were rewritten.
+            panes: write the page of gg.write_html instead, with the graph as it was written and the
+                healed one side by side.
 
         Returns: nothing.
 
-        Raises: MissingBackendError without mpmath; OSError where the file cannot be written.
+        Raises: MissingBackendError without mpmath, which the graph alone does not need; OSError
+        where the file cannot be written.
 
         >>> import os
         >>> gg.heal(gg.tanh(gg.constant(1.0))).write_html(os.devnull)
         """
-        _pages.write_page(path, self, title)
+        write = _pages.write_panes if truth("panes", panes) else _pages.write_page
+        write(path, self, title)
 
     def __repr__(self) -> str:
         done = [s for s in self.sites if s.now != LEFT_ALONE]
@@ -165,7 +178,9 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
         made = HealedBuild(graph, plan)
         made.run(plan.to_build(tensors))
         healed = {y: made.tensors.get(y, y) for y in tensors}
-    return Healed(tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()), at)
+    return Healed(
+        tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()), ys, at
+    )
 
 
 def naive_forms(nodes: Sequence[Node]) -> Iterator[tuple[Node, RealIdentity]]:

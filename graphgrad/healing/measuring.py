@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from ..ir.types import Array
 from ..ops.base import Constant, apply, constant
 from ..ops.reduce.reductions import sum as total_of
 from ..ops.sources import placeholder
-from .accuracy import SIDE, AccuracyCurve, Axis, Measured, accuracy_curve
+from .accuracy import SIDE, AccuracyCurve, Axis, Interval, Measured, accuracy_curve
 from .identity import RealIdentity
 from .many_digits import floats, values
 from .shadow import DIGITS
@@ -29,6 +30,8 @@ FEW = 64
 """Elements: an array of more is too long to be run in many digits."""
 OPEN = 3
 """An open length, where one is needed."""
+WEIGHTS = 3
+"""Of a sum, which of the directions they are."""
 RESHAPED = ("Reshape", "BroadcastTo", "ExpandDims", "Squeeze", "Identity")
 SLOW = {"GammaLn", "Digamma", "BetaLn", "LogNdtr", "Erfcx", "PolyGammaDifference"}
 """Op types that mpmath is slow at, and whose terms do not vanish: 100 digits are enough."""
@@ -72,15 +75,15 @@ def with_slopes(xs: Sequence[Tensor], y: Tensor) -> list[Tensor]:
     """A value, and its gradients; of an array, those of a sum with weights."""
     lengths = tuple([d for d in y.shape if isinstance(d, int)])
     fixed = bool(lengths) and len(lengths) == len(y.shape)
-    weighted = y * constant(direction(lengths), y.dtype) if fixed else y
+    weighted = y * constant(direction(lengths, WEIGHTS), y.dtype) if fixed else y
     whole = total_of(weighted) if y.shape else y
     return [y, *gradients(whole, list(xs), unconnected="zero")]
 
 
-def direction(shape: tuple[int, ...]) -> Array:
+def direction(shape: tuple[int, ...], which: int = 0) -> Array:
     """Numbers between 0.1 and 1, no two the same; of a square, far from singular."""
     count = int(np.prod(shape))
-    made = (1 - 0.9 * (0.618034 * np.arange(count) % 1)).reshape(shape)
+    made = (1 - 0.9 * ((0.618034 * np.arange(count) + 0.23 * which) % 1)).reshape(shape)
     square = len(shape) > 1 and shape[-1] == shape[-2]
     return np.asarray(made + 2 * np.eye(shape[-1])) if square else made
 
@@ -110,67 +113,81 @@ def _lost(curve: AccuracyCurve) -> float:
     return float(np.nansum(np.maximum(curve.after - curve.before, 0.0)))
 
 
+Run = Callable[[int, Sequence[Array]], tuple[Sequence[Array], Sequence[Array], Sequence[Array]]]
+"""Of the place of an input, and arrays: truth, before and after, each the value and the slope."""
+
+
 def _along(
     forms: FormPair, at: int, how: str, move: Callable[[Array, Array], Array], few: bool = False
 ) -> Along:
     """The curve along an input; with few digits the stable form counts as the truth."""
+    exact = [not few]
+
+    def run(at: int, arrays: Sequence[Array]) -> Any:
+        before, after = (_values(forms.xs, ys, arrays, at) for ys in (forms.naive, forms.stable))
+        try:
+            truth = after if few else _truth(forms.xs, [forms.by[0], forms.by[1 + at]], arrays)
+        except ExecutionError:
+            exact[0] = False
+            truth = after
+        return truth, before, after
+
+    curve = _curve(forms, at, move, run)
+    return Along(at, how, curve, exact[0])
+
+
+def _curve(
+    forms: FormPair, at: int, move: Callable[[Array, Array], Array], run: Run
+) -> AccuracyCurve:
     others = [float(a.flat[0]) for i, a in enumerate(forms.held) if i != at and a.size]
-    exact = [True]
+    dtype = forms.naive[0].dtype
 
     def measure(t: Array) -> Measured:
+        t = np.asarray(t, dtype).astype(float)
         with np.errstate(all="ignore"):
-            found, known = _measured(forms, at, t, move, few)
-        exact[0] = exact[0] and known
-        return found
+            return _each(forms, at, t, run) if forms.each else _one_by_one(forms, at, t, move, run)
 
     side = SIDE if forms.each else SIDE_OF_ARRAYS
-    return Along(at, how, accuracy_curve(measure, forms.axis, others, side), exact[0])
+    return accuracy_curve(measure, forms.axis, others, side)
 
 
-def _measured(
-    forms: FormPair, at: int, t: Array, move: Callable[[Array, Array], Array], few: bool
-) -> tuple[Measured, bool]:
-    dtype = forms.naive[0].dtype
-    t = np.asarray(t, dtype).astype(float)
-    rows = [0, 1 + at]
-    naive, stable, by = ([ys[i] for i in rows] for ys in (forms.naive, forms.stable, forms.by))
-    if forms.each:
-        arrays = [np.full(t.shape, a) for a in forms.held]
-        arrays[at] = t
-        runs = [_run(forms.xs, naive, stable, by, arrays, few)]
-    else:
-        runs = []
-        for number in t:
-            arrays = list(forms.held)
-            arrays[at] = move(number, direction(arrays[at].shape))
-            runs.append(_run(forms.xs, naive, stable, by, arrays, few))
-    if forms.each:
-        (truth, before, after), known = runs[0]
-        return Measured(*(np.stack(r) for r in (truth, before, after))), known
-    summed = [[_as_numbers(*each) for each in zip(*r[0], strict=True)] for r in runs]
-    table = np.array(summed, dtype=float)  # (number, row, form)
-    return Measured(*np.moveaxis(table, -1, 0).swapaxes(1, 2)), all(r[1] for r in runs)
+def _each(forms: FormPair, at: int, t: Array, run: Run) -> Measured:
+    arrays = [np.full(t.shape, a) for a in forms.held]
+    arrays[at] = t
+    return Measured(*(np.stack(part) for part in run(at, _typed(forms, arrays))))
 
 
-def _run(
-    xs: Sequence[Tensor],
-    naive: list[Tensor],
-    stable: list[Tensor],
-    by: list[Tensor],
-    arrays: list[Array],
-    few: bool,
-) -> tuple[tuple[list[Array], list[Array], list[Array]], bool]:
+def _one_by_one(
+    forms: FormPair, at: int, t: Array, move: Callable[[Array, Array], Array], run: Run
+) -> Measured:
+    runs = []
+    for number in t:
+        arrays = list(forms.held)
+        arrays[at] = move(number, direction(arrays[at].shape, at))
+        try:
+            parts = run(at, _typed(forms, arrays))
+        except np.linalg.LinAlgError:
+            runs.append([(math.nan,) * 3] * 2)
+            continue
+        runs.append([_as_numbers(*each) for each in zip(*parts, strict=True)])
+    table = np.array(runs, dtype=float)  # (number, value or slope, form)
+    return Measured(*np.moveaxis(table, -1, 0).swapaxes(1, 2))
+
+
+def _typed(forms: FormPair, arrays: Sequence[Array]) -> list[Array]:
+    return [np.asarray(a, x.dtype) for x, a in zip(forms.xs, arrays, strict=True)]
+
+
+def _values(
+    xs: Sequence[Tensor], ys: Sequence[Tensor], arrays: Sequence[Array], at: int
+) -> list[Array]:
+    """The value and a slope, in float64."""
     given = [np.asarray(a, x.dtype) for x, a in zip(xs, arrays, strict=True)]
-    got = _compiled(tuple(xs), (*naive, *stable))(*given)
-    before, after = ([np.asarray(g).astype(float) for g in part] for part in (got[:2], got[2:]))
-    try:
-        truth = after if few else _truth(xs, by, given)
-    except ExecutionError:
-        return (after, before, after), False
-    return (truth, before, after), not few
+    found = _compiled(tuple(xs), (ys[0], ys[1 + at]))(*given)
+    return [np.asarray(y).astype(float) for y in found]
 
 
-def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: list[Array]) -> list[Array]:
+def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: Sequence[Array]) -> list[Array]:
     """What ys are, by many digits; more of them for numbers that need more."""
     if all(x.shape and not isinstance(x.shape[0], int) for x in xs):
         size = np.abs(np.stack([a.astype(float) for a in arrays]))
@@ -245,7 +262,7 @@ def forms_of_site(
         if each is not None:
             scalars = [HELD if a is None or not a.size else float(a.flat[0]) for a in held]
             return _forms(*each, [np.asarray(a) for a in scalars], heal, True, by_stable)
-        arrays = [_filled(x.shape) if a is None else a for x, a in zip(xs, held, strict=True)]
+        arrays = [_filled(x.shape, i) if a is None else a for i, (x, a) in enumerate(zip(xs, held))]
         if sum(a.size for a in arrays) > FEW:
             return None
         return _forms(graph, xs, end, arrays, heal, False, by_stable)
@@ -267,8 +284,8 @@ def _forms(
     return FormPair(xs, naive, stable, held, each, stable if by_stable else naive)
 
 
-def _filled(shape: Any) -> Array:
-    return HELD * direction(tuple([d if isinstance(d, int) else OPEN for d in shape]))
+def _filled(shape: Any, which: int) -> Array:
+    return HELD * direction(tuple([d if isinstance(d, int) else OPEN for d in shape]), which)
 
 
 def _element_by_element(
@@ -316,5 +333,30 @@ def forms_of_identity(identity: RealIdentity, dtype: Any = "float64") -> FormPai
     with Graph():
         xs = [placeholder(("N",) if each else s, dtype=dtype) for s in identity.shapes]
         naive, stable = (with_slopes(xs, f(*xs)) for f in (identity.naive, identity.stable))
-    held = [np.asarray(HELD) if each else HELD * direction(s) for s in identity.shapes]
-    return FormPair(xs, naive, stable, held, each, naive)
+    held = [HELD * (1.0 if each else direction(s, i)) for i, s in enumerate(identity.shapes)]
+    return FormPair(xs, naive, stable, [np.asarray(a) for a in held], each, naive)
+
+
+@cache
+def wrong_in(identity: RealIdentity, dtype: Any) -> tuple[Interval, ...]:
+    """Where what an identity rewrites is wrong in a dtype, by its stable form in float64.
+
+    Along its one argument; of several, along the first, and only what has no end.
+    """
+    naive, stable = forms_of_identity(identity, dtype), forms_of_identity(identity)
+    low, high = identity.ranges[0]
+
+    def run(at: int, arrays: Sequence[Array]) -> Any:
+        before = _values(naive.xs, naive.naive, arrays, at)
+        truth = _values(stable.xs, stable.stable, arrays, at)
+        t = np.asarray(arrays[at], float)
+        beyond = (t <= low) | (t >= high)
+        outside = beyond if naive.each else np.asarray(beyond.any())
+        known = [np.where(np.abs(y) > naive.axis.most, np.copysign(np.inf, y), y) for y in truth]
+        return [np.where(outside, np.nan, y) for y in known], before, known
+
+    curves = [_curve(naive, 0, move, run) for _, move in (WAYS[:1] if naive.each else WAYS)]
+    found = max(curves, key=_lost).intervals
+    if len(naive.xs) > 1:
+        found = [i for i in found if math.isinf(i.start) or math.isinf(i.end)]
+    return tuple(found)

@@ -17,7 +17,7 @@ from ..base.position import source_line
 from ..base.words import visible
 from ..compiled import evaluate
 from ..inspect.page.formula_math import Element
-from ..inspect.write.html import policy, styles
+from ..inspect.write.html import policy, styles, write_html
 from ..ir.node import Node, Tensor
 from ..ir.types import Array
 from .accuracy import Axis, shown
@@ -39,6 +39,18 @@ def write_page(path: str | os.PathLike[str], healed: Healed, title: str = "") ->
     if healed.sites:
         needed_package("write_html()")
     Path(path).write_text(_page(healed, title), encoding="utf-8", newline="\n")
+
+
+def write_panes(path: str | os.PathLike[str], healed: Healed, title: str = "") -> None:
+    """Write the graph as it was written and the healed one, side by side."""
+    lost = {site.node: site.lost for site in healed.sites if site.lost is not None}
+    write_html(
+        path,
+        {"as written": healed.written, "healed": healed.ys},
+        title=title or None,
+        panes=True,
+        overlays={"digits lost": lost} if lost else None,
+    )
 
 
 def _page(healed: Healed, title: str) -> str:

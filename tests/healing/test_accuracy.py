@@ -113,3 +113,17 @@ def test_a_step_of_a_formula_is_no_site_of_its_own(tmp_path):
     text = (tmp_path / "healed.html").read_text()
     assert text.count("<article") == 1
     assert "<h1>Mine &amp; yours</h1>" in text
+
+
+def test_the_graph_side_by_side(tmp_path):
+    x = gg.placeholder((2,), name="x")
+    healed = gg.heal(gg.sum(gg.log(1 + gg.exp(x))))
+    healed.write_html(tmp_path / "graph.html", panes=True)
+    text = (tmp_path / "graph.html").read_text()
+    assert "as written" in text
+    assert "Softplus" in text
+
+
+def test_what_is_nowhere_wrong_has_a_page_too(tmp_path):
+    gg.heal(gg.tanh(gg.constant(1.0))).write_html(tmp_path / "healed.html")
+    assert "Nothing to heal" in (tmp_path / "healed.html").read_text()
