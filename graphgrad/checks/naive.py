@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from ..base.errors import GraphGradError
 from ..healing.heal import naive_forms
 from ..healing.identity import RealIdentity
-from ..healing.measuring import wrong_in
+from ..healing.measuring import wrong_words
 from ..ir.graph import Graph
 from ..ir.node import Tensor
 from .report import Finding
@@ -28,24 +26,10 @@ def naive(graph: Graph) -> Iterator[Finding]:
         yield Finding(
             "naive form",
             f"{identity.written}, of which {node.name} is the end, loses what the function has: "
-            f"{_wrong(identity, node.outputs[0].dtype)}",
+            f"{wrong_words(identity, node.outputs[0].dtype)}",
             node.where,
             f"Write {_stable(identity)}, or gg.heal(ys) before gg.gradients.",
         )
-
-
-def _wrong(identity: RealIdentity, dtype: Any) -> str:
-    """Why, and from where in a dtype, the worst first."""
-    try:
-        found = wrong_in(identity, dtype)
-    except GraphGradError:  # matrices of few digits
-        found = ()
-    odd = [i for i in found if "infinite" in i.says or "NaN" in i.says]
-    spans = [f"x {interval}" for interval in (odd or found)[:3]]
-    if not spans:
-        return identity.wrong
-    why = re.sub(r" from \|?x\|? = \S+", "", identity.wrong)
-    return f"{why}; in {dtype}, {', and '.join(spans)}"
 
 
 def _stable(identity: RealIdentity) -> str:

@@ -23,6 +23,7 @@ from ..ops.shape.reshaping import BroadcastTo, Reshape, broadcast_to, expand_dim
 from .forms import StableForm
 from .guard import arguments, guarded, needs_guard
 from .identity import RealIdentity, Rewriter
+from .measuring import named, wrong_words
 from .reading import Fit, OutputOf, is_real
 from .shadow import lost_digits, shadow_values
 from .table import rewriter as table
@@ -124,18 +125,21 @@ class Healed:
     def __str__(self) -> str:
         if not self.sites:
             return "nothing to heal"
-        rows = [("line", "written", "now", "because", "known by")]
-        rows += [
-            (s.where, s.written, s.now, f"{s.wrong}{_digits(s.lost)}", f"{s.name}: {s.source}")
-            for s in self.sites
-        ]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]) for row in rows]
+        rows = [("line", "written", "now", "known by")]
+        rows += [(s.where, s.written, s.now, f"{s.name}: {s.source}") for s in self.sites]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[3]]) for row in rows]
+        for i, site in reversed([*enumerate(self.sites, 2)]):
+            lines.insert(i, f"{' ' * widths[0]}  {_because(site)}")
         return visible_lines("\n".join(lines))
 
 
-def _digits(lost: float | None) -> str:
-    return "" if lost is None else f"; {lost:.0f} digits are lost"
+def _because(site: HealedSite) -> str:
+    """What is wrong, from where in the dtype, and what is lost at feeds."""
+    identity = named(site.name)
+    dtype = site.node.outputs[0].dtype
+    wrong = wrong_words(identity, dtype, 1) if identity is not None else site.wrong
+    return wrong if site.lost is None else f"{wrong}; {site.lost:.0f} digits are lost"
 
 
 def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:

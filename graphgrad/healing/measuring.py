@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from .accuracy import SIDE, AccuracyCurve, Axis, Interval, Measured, accuracy_cu
 from .identity import RealIdentity
 from .many_digits import floats, values
 from .shadow import DIGITS
+from .table import IDENTITIES, OWN
 
 HELD = 0.75
 """What the other inputs are, where nothing is known of them."""
@@ -327,6 +329,11 @@ def _between(graph: Graph, xs: Sequence[Tensor], y: Tensor) -> list[Node]:
 # --- forms of an identity -------------------------------------------------------------------------
 
 
+def named(name: str) -> RealIdentity | None:
+    """The identity of that name, of the table or of the user's."""
+    return next((i for i in (*IDENTITIES, *OWN.values()) if i.name == name), None)
+
+
 def forms_of_identity(identity: RealIdentity, dtype: Any = "float64") -> FormPair:
     """What an identity rewrites and what that becomes, at the shapes of its arguments."""
     each = not any(identity.shapes)
@@ -360,3 +367,18 @@ def wrong_in(identity: RealIdentity, dtype: Any) -> tuple[Interval, ...]:
     if len(naive.xs) > 1:
         found = [i for i in found if math.isinf(i.start) or math.isinf(i.end)]
     return tuple(found)
+
+
+def wrong_words(identity: RealIdentity, dtype: Any, most: int = 3) -> str:
+    """What is wrong with what an identity rewrites, and from where in a dtype, the worst first."""
+    try:
+        found = wrong_in(identity, dtype)
+    except GraphGradError:  # an op that does not take the dtype
+        found = ()
+    above = sorted(found, key=lambda i: i.start < 0)
+    odd = [i for i in above if "infinite" in i.says or "NaN" in i.says]
+    spans = [f"x {interval}" for interval in (odd or above)[:most]]
+    if not spans:
+        return identity.wrong
+    why = re.sub(r" from \|?x\|? = \S+", "", identity.wrong)
+    return f"{why}; in {dtype}, {', and '.join(spans)}"

@@ -25,8 +25,7 @@ from .algebra import algebra_math
 from .chart import chart
 from .heal import GUARD, LEFT_ALONE, Healed, HealedSite, heal
 from .many_digits import needed_package
-from .measuring import Along, FormPair, curves_of, forms_of_identity, forms_of_site, moving
-from .table import IDENTITIES, OWN
+from .measuring import Along, FormPair, curves_of, forms_of_identity, forms_of_site, moving, named
 
 __all__: list[str] = []
 
@@ -116,8 +115,8 @@ class SiteReport:
         self.own = self.forms is not None
         dtype = site.node.outputs[0].dtype
         if self.forms is None:
-            named = {i.name: i for i in (*IDENTITIES, *OWN.values())}
-            self.forms = forms_of_identity(named[site.name], dtype) if site.name in named else None
+            identity = named(site.name)
+            self.forms = forms_of_identity(identity, dtype) if identity else None
         self.curves: list[Along] = [] if self.forms is None else curves_of(self.forms)
         self.axis = Axis(dtype)
 
