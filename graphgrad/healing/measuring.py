@@ -40,6 +40,8 @@ SLOW = {"GammaLn", "Digamma", "BetaLn", "LogNdtr", "Erfcx", "PolyGammaDifference
 FEWER = 400
 """Digits that are enough where inputs are between 1e-20 and 1e20."""
 SIDE_OF_ARRAYS = 45
+SIDE_OF_MATRICES = 20
+"""Numbers on each side of 0, where each is a run of its own."""
 
 
 class FormPair(NamedTuple):
@@ -149,7 +151,8 @@ def _curve(
         with np.errstate(all="ignore"):
             return _each(forms, at, t, run) if forms.each else _one_by_one(forms, at, t, move, run)
 
-    side = SIDE if forms.each else SIDE_OF_ARRAYS
+    matrices = any(a.ndim > 1 for a in forms.held)
+    side = SIDE if forms.each else SIDE_OF_MATRICES if matrices else SIDE_OF_ARRAYS
     return accuracy_curve(measure, forms.axis, others, side)
 
 
