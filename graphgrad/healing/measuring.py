@@ -372,15 +372,19 @@ def wrong_in(identity: RealIdentity, dtype: Any) -> tuple[Interval, ...]:
     return tuple(found)
 
 
+def worst_first(found: Sequence[Interval]) -> list[Interval]:
+    """Those in which there is no number, or where there are none, all; without an end first."""
+    odd = [i for i in found if "infinite" in i.says or "NaN" in i.says] or list(found)
+    return sorted(odd, key=lambda i: (math.isfinite(i.start) and math.isfinite(i.end), i.start < 0))
+
+
 def wrong_words(identity: RealIdentity, dtype: Any, most: int = 3) -> str:
     """What is wrong with what an identity rewrites, and from where in a dtype, the worst first."""
     try:
         found = wrong_in(identity, dtype)
     except GraphGradError:  # an op that does not take the dtype
         found = ()
-    above = sorted(found, key=lambda i: i.start < 0)
-    odd = [i for i in above if "infinite" in i.says or "NaN" in i.says]
-    spans = [f"x {interval}" for interval in (odd or above)[:most]]
+    spans = [f"x {interval}" for interval in worst_first(found)[:most]]
     if not spans:
         return identity.wrong
     why = re.sub(r" from \|?x\|? = \S+", "", identity.wrong)

@@ -23,12 +23,14 @@ from ..ir.types import Array
 from .accuracy import Axis, shown
 from .algebra import algebra_math
 from .chart import chart
-from .heal import GUARD, LEFT_ALONE, Healed, HealedSite, heal
+from .heal import LEFT_ALONE, Healed, HealedSite, heal
 from .many_digits import needed_package
 from .measuring import Along, FormPair, curves_of, forms_of_identity, forms_of_site, moving, named
 
 __all__: list[str] = []
 
+CHOICE = "where"
+"""What keeps branches apart, by name: where what was written is NaN its own value is the truth."""
 MARKS = 40
 """Feeds that are marked on an axis."""
 
@@ -54,7 +56,7 @@ def write_panes(path: str | os.PathLike[str], healed: Healed, title: str = "") -
 
 def _page(healed: Healed, title: str) -> str:
     sites = [SiteReport(site, healed) for site in _outermost(healed.sites)]
-    alone = [site for site in healed.sites if site.now == LEFT_ALONE]
+    alone = [site for site in healed.sites if site.now.startswith(LEFT_ALONE)]
     title = visible(title) or _title(len(sites))
     style = styles("palette", "healed")
     body = [
@@ -78,7 +80,7 @@ def _page(healed: Healed, title: str) -> str:
 
 def _outermost(sites: Sequence[HealedSite]) -> list[HealedSite]:
     """Those that are no step of the formula of another."""
-    done = [site for site in sites if site.now != LEFT_ALONE]
+    done = [site for site in sites if not site.now.startswith(LEFT_ALONE)]
     steps = set[Node]()
     for site in done:
         steps |= _within(site) - {site.node}
@@ -110,7 +112,7 @@ class SiteReport:
         self.inputs = moving(site.inputs)
         self.known = _at_feeds(self.inputs, healed)
         self.forms: FormPair | None = forms_of_site(
-            site.node.outputs[0], self.inputs, self.known, lambda y: heal(y).ys, site.name == GUARD
+            site.node.outputs[0], self.inputs, self.known, lambda y: heal(y).ys, site.name == CHOICE
         )
         self.own = self.forms is not None
         dtype = site.node.outputs[0].dtype
@@ -226,9 +228,8 @@ class SiteReport:
 
 
 def _at_feeds(inputs: Sequence[Tensor], healed: Healed) -> dict[Tensor, Array]:
-    if not healed.at:
-        return {}
-    wanted = [x for x in inputs if x.type.differentiable]
+    graphs = {t.node.graph for t in healed.at}
+    wanted = [x for x in inputs if x.type.differentiable and x.node.graph in graphs]
     return dict(zip(wanted, evaluate(wanted, healed.at), strict=True))
 
 
@@ -251,9 +252,10 @@ def _contents(sites: Sequence[SiteReport]) -> Iterator[str]:
 def _left_alone(sites: Sequence[HealedSite]) -> Iterator[str]:
     if not sites:
         return
-    yield '<article class="alone"><h2>Left alone</h2><p>A rule speaks for these.</p><ul>'
+    yield '<article class="alone"><h2>Left alone</h2><ul>'
     for site in sites:
-        yield f"<li>{formula_html(site.written)} <span>{escape(visible(site.where))}</span></li>"
+        where, why = (escape(visible(text)) for text in (site.where, site.now))
+        yield f"<li>{formula_html(site.written)} <span>{where}, {why}</span></li>"
     yield "</ul></article>"
 
 
