@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,12 +121,14 @@ class AccuracyCurve(NamedTuple):
             function has no value
     after   the same of the stable form
     wrong   where the value of what was written is wrong, from left to right, and where the slope is
+    left    where the stable form still loses digits, in value or slope, between numbers of xs
     """
 
     xs: Array
     before: Array
     after: Array
     wrong: tuple[tuple[Interval, ...], tuple[Interval, ...]]
+    left: tuple[Interval, ...]
 
     @property
     def intervals(self) -> list[Interval]:
@@ -165,7 +167,8 @@ def accuracy_curve(
         _row_of_intervals(measure, axis, xs, row, found, before[row], after[row])
         for row in range(2)
     )
-    return AccuracyCurve(xs, before, after, wrong)  # type: ignore[arg-type]
+    left = tuple([i for row in range(2) for i in _left(xs, after[row], row, axis)])
+    return AccuracyCurve(xs, before, after, wrong, left)  # type: ignore[arg-type]
 
 
 def _with_limits(xs: Array, found: Measured) -> Measured:
@@ -181,6 +184,7 @@ def _with_limits(xs: Array, found: Measured) -> Measured:
     return found._replace(truth=truth)
 
 
+NAMES = ("the value", "the gradient")
 RIGHT, LOSING, INFINITE, NO_NUMBER = range(4)
 """What was written is, at a number."""
 
@@ -216,11 +220,25 @@ def _row_of_intervals(
         first, last = rights.get(i - 1, at[i]), lefts.get(j, at[j])
         low = -math.inf if first < -axis.most / END else float(first)
         high = math.inf if last > axis.most / END else float(last)
-        name = ("the value", "the gradient")[row]
         lost = axis.digits - float(before[known][i : j + 1].min())
         at_0 = got[i : j + 1][at[i : j + 1] == 0]
-        made.append(Interval(low, high, f"{name} {_says(int(states[i]), lost, at_0, axis)}"))
+        made.append(Interval(low, high, f"{NAMES[row]} {_says(int(states[i]), lost, at_0, axis)}"))
     return tuple(made)
+
+
+def _left(xs: Array, after: Array, row: int, axis: Axis) -> Iterator[Interval]:
+    """Where the stable form loses digits, or numbers."""
+    known = np.flatnonzero(~np.isnan(after))
+    at, lost = xs[known], axis.digits - after[known]
+    states = np.where(lost >= LOSES, LOSING, RIGHT)
+    _close(states, at)
+    edges = np.flatnonzero(np.diff(states))
+    for i, j in zip([0, *(edges + 1)], [*edges, len(at) - 1], strict=True):
+        if len(at) and states[i] == LOSING:
+            says = _says(LOSING, float(lost[i : j + 1].max()), np.zeros(0), axis)
+            low = -math.inf if at[i] < -axis.most / END else float(at[i])
+            high = math.inf if at[j] > axis.most / END else float(at[j])
+            yield Interval(low, high, f"{NAMES[row]} {says}")
 
 
 def _close(states: Array, xs: Array) -> None:

@@ -114,7 +114,7 @@ def _real(f: Callable[..., Any]) -> Callable[..., Any]:
             return LongReal(math.nan)
         try:
             y = f(*vs)
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, OverflowError):
             return LongReal(math.nan)
         return LongReal(math.nan if isinstance(y, mp.mpc) else y)
 

@@ -36,7 +36,7 @@ WEIGHTS = 3
 """Of a sum, which of the directions they are."""
 RESHAPED = ("Reshape", "BroadcastTo", "ExpandDims", "Squeeze", "Identity")
 SLOW = {"GammaLn", "Digamma", "BetaLn", "LogNdtr", "Erfcx", "PolyGammaDifference"}
-"""Op types that mpmath is slow at, and whose terms do not vanish: 100 digits are enough."""
+"""Op types that mpmath is slow at, and whose terms do not vanish: fewer digits are enough."""
 FEWER = 400
 """Digits that are enough where inputs are between 1e-20 and 1e20."""
 SIDE_OF_ARRAYS = 45
@@ -64,6 +64,24 @@ class FormPair(NamedTuple):
     def axis(self) -> Axis:
         """That of the dtype."""
         return Axis(self.naive[0].dtype)
+
+    @property
+    def key(self) -> Any:
+        """Equal for forms that are the same ops of the same inputs, held at the same numbers."""
+        place: dict[Tensor, int] = {}
+        steps = []
+        for node in (self.naive[0].node.graph or Graph()).nodes:
+            steps.append((_step(node), tuple([place[t] for t in node.inputs])))
+            for t in node.outputs:
+                place[t] = len(place)
+        held = tuple([(a.shape, a.tobytes()) for a in self.held])
+        return tuple(steps), tuple([place[x] for x in self.xs]), self.naive[0].dtype, held
+
+
+def _step(node: Node) -> Any:
+    if isinstance(node.op, Constant):
+        return node.op.value.tobytes(), repr(node.outputs[0].type)
+    return node.op if node.inputs else (node.type, repr(node.outputs[0].type))
 
 
 class Along(NamedTuple):
@@ -171,7 +189,7 @@ def _one_by_one(
         arrays[at] = move(number, direction(arrays[at].shape, at))
         try:
             parts = run(at, _typed(forms, arrays))
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, ZeroDivisionError):  # a singular matrix
             runs.append([(math.nan,) * 3] * 2)
             continue
         runs.append([_as_numbers(*each) for each in zip(*parts, strict=True)])
@@ -198,8 +216,9 @@ def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: Sequence[Array]) -> l
         size = np.abs(np.stack([a.astype(float) for a in arrays]))
         far = ((size > 1e20) | ((size < 1e-20) & (size > 0))).any(0)
         made = [np.empty(far.shape) for _ in ys]
-        nodes = {n.type for n in ys[0].graph.nodes} if ys[0].graph is not None else set()
-        for where, digits in ((far, DIGITS), (~far, 100 if nodes & SLOW else FEWER)):
+        slow = ys[0].graph is not None and any(n.type in SLOW for n in ys[0].graph.nodes)
+        many = (380, 100) if slow else (DIGITS, FEWER)
+        for where, digits in zip((far, ~far), many, strict=True):
             found = values(xs, ys, [a[where] for a in arrays], digits)
             for out, y in zip(made, ys, strict=True):
                 out[where] = floats(found[y])

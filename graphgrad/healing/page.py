@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,8 @@ def write_panes(path: str | os.PathLike[str], healed: Healed, title: str = "") -
 
 
 def _page(healed: Healed, title: str) -> str:
-    sites = [SiteReport(site, healed) for site in _outermost(healed.sites)]
+    known: dict[Any, list[Along]] = {}
+    sites = [SiteReport(site, healed, known) for site in _outermost(healed.sites)]
     alone = [site for site in healed.sites if site.now.startswith(LEFT_ALONE)]
     title = visible(title) or _title(len(sites))
     style = styles("palette", "healed")
@@ -107,7 +109,7 @@ class SiteReport:
     curves  along each input
     """
 
-    def __init__(self, site: HealedSite, healed: Healed) -> None:
+    def __init__(self, site: HealedSite, healed: Healed, known: dict[Any, list[Along]]) -> None:
         self.site = site
         self.inputs = moving(site.inputs)
         self.known = _at_feeds(self.inputs, healed)
@@ -119,7 +121,12 @@ class SiteReport:
         if self.forms is None:
             identity = named(site.name)
             self.forms = forms_of_identity(identity, dtype) if identity else None
-        self.curves: list[Along] = [] if self.forms is None else curves_of(self.forms)
+        self.curves: list[Along] = []
+        if self.forms is not None:
+            key = self.forms.key
+            self.curves = (
+                known[key] if key in known else known.setdefault(key, curves_of(self.forms))
+            )
         self.axis = Axis(dtype)
 
     @property
@@ -159,6 +166,8 @@ class SiteReport:
         )
         if self.curves:
             yield from _entry("Equal here", escape(self.equality()))
+            left = [f"{self.name(a.at)} {i}" for a in self.curves for i in a.curve.left]
+            yield from _entry("Still lost", _list(left)) if left else ()
         yield "</dl>"
         for along in self.curves:
             yield from self._figure(along)

@@ -127,3 +127,31 @@ def test_the_graph_side_by_side(tmp_path):
 def test_what_is_nowhere_wrong_has_a_page_too(tmp_path):
     gg.heal(gg.tanh(gg.constant(1.0))).write_html(tmp_path / "healed.html")
     assert "Nothing to heal" in (tmp_path / "healed.html").read_text()
+
+
+def test_where_a_matrix_is_singular_there_is_no_truth(tmp_path):
+    pytest.importorskip("mpmath")
+    a, b = gg.placeholder((2, 2), name="a"), gg.placeholder((2,), name="b")
+    gg.heal(gg.linalg.inv(a) @ b).write_html(tmp_path / "healed.html")
+    assert "solve" in (tmp_path / "healed.html").read_text()
+
+
+def test_what_is_still_lost_is_said():
+    pytest.importorskip("mpmath")
+    (along,) = curves_of(forms_of_identity(BY_NAME["variance"]))
+    assert any("the value loses" in interval.says for interval in along.curve.left)
+    (along,) = curves_of(forms_of_identity(BY_NAME["log1pexp"]))
+    assert along.curve.left == ()
+
+
+def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
+    pytest.importorskip("mpmath")
+    from graphgrad.healing import page
+
+    measured = []
+    monkeypatch.setattr(page, "curves_of", lambda f: measured.append(f) or curves_of(f))
+    x = gg.placeholder(("N",), name="x")
+    ys = [gg.log(1 + gg.exp(x + float(c))) for c in range(2)]
+    twice = [gg.log(1 + gg.exp(gg.tanh(x) * 1.0)), gg.log(1 + gg.exp(gg.sin(x) * 1.0))]
+    gg.heal([*ys, *twice]).write_html(tmp_path / "healed.html")
+    assert len(measured) == 3
