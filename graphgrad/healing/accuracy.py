@@ -236,8 +236,8 @@ def _left(xs: Array, after: Array, row: int, axis: Axis) -> Iterator[Interval]:
     for i, j in zip([0, *(edges + 1)], [*edges, len(at) - 1], strict=True):
         if len(at) and states[i] == LOSING:
             says = _says(LOSING, float(lost[i : j + 1].max()), np.zeros(0), axis)
-            low = -math.inf if at[i] < -axis.most / END else float(at[i])
-            high = math.inf if at[j] > axis.most / END else float(at[j])
+            low = -math.inf if i < j and at[i] < -axis.most / END else float(at[i])
+            high = math.inf if i < j and at[j] > axis.most / END else float(at[j])
             yield Interval(low, high, f"{NAMES[row]} {says}")
 
 
