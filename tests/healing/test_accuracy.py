@@ -9,6 +9,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.healing.accuracy import Axis, Interval, correct_digits, shown
 from graphgrad.healing.algebra import algebra_math
+from graphgrad.healing.many_digits import run
 from graphgrad.healing.measuring import curves_of, forms_of_identity
 from graphgrad.healing.page import formula_html
 from graphgrad.healing.table import IDENTITIES
@@ -155,3 +156,33 @@ def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
     twice = [gg.log(1 + gg.exp(gg.tanh(x) * 1.0)), gg.log(1 + gg.exp(gg.sin(x) * 1.0))]
     gg.heal([*ys, *twice]).write_html(tmp_path / "healed.html")
     assert len(measured) == 3
+
+
+def test_powers_of_powers_are_run_in_many_digits():
+    """mpmath alone would take millions of digits for the exponent of an exponent."""
+    pytest.importorskip("mpmath")
+    x = gg.placeholder((2,), name="x")
+    made = gg.heal(gg.log(1 - gg.exp(-gg.exp(x))), at={x: np.array([1e5, 1e300])})
+    assert [site.name for site in made.sites]
+    (along, *_) = curves_of(forms_of_identity(BY_NAME["exp_of_exp"]))
+    assert along.curve.left == ()
+
+
+def test_exp_of_large_whole_numbers_is_that_of_mpmath():
+    mp = pytest.importorskip("mpmath")
+    for x in (1e9, 2.0**60, -(2.0**60), 1e15 + 0.5):
+        (found,) = run_one(gg.exp, x)
+        with mp.workdps(400):
+            want = mp.exp(mp.mpf(x))
+            assert abs(found.v / want - 1) < mp.mpf(10) ** -380
+    for x in (0.5, -3.0, 40.0, 2.0**60):
+        (found,) = run_one(gg.expm1, x)
+        with mp.workdps(400):
+            assert abs(found.v / mp.expm1(mp.mpf(x)) - 1) < mp.mpf(10) ** -380
+
+
+def run_one(f, x):
+    with gg.Graph():
+        t = gg.placeholder(())
+        (found,) = run([t], [f(t)], [np.asarray(x)], 400)
+    return [found.item()]
