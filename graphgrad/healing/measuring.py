@@ -149,6 +149,8 @@ def _along(
         before, after = (_values(forms.xs, ys, arrays, at) for ys in (forms.naive, forms.stable))
         try:
             truth = after if few else _truth(forms.xs, [forms.by[0], forms.by[1 + at]], arrays)
+            if forms.each and not few:
+                truth = _past_digits(forms, at, arrays, truth, after)
         except ExecutionError:
             exact[0] = False
             truth = after
@@ -225,6 +227,34 @@ def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: Sequence[Array]) -> l
         return made
     found = values(xs, ys, arrays, DIGITS)
     return [np.asarray(floats(found[y]), float) for y in ys]
+
+
+def _past_digits(
+    forms: FormPair,
+    at: int,
+    arrays: Sequence[Array],
+    truth: Sequence[Array],
+    after: Sequence[Array],
+) -> list[Array]:
+    """The truth; by the stable form where many digits are too few for what was written.
+
+    As in 1 - exp(-exp(-2000)), which is 0 in 800 digits.
+    """
+    ends = [
+        (np.isinf(t) | (t == 0)) & np.isfinite(a) & (a != 0)
+        for t, a in zip(truth, after, strict=True)
+    ]
+    where = ends[0] | ends[1]
+    if not where.any():
+        return list(truth)
+    some = [a[where] for a in arrays]
+    found = _truth(forms.xs, [forms.stable[0], forms.stable[1 + at]], some)
+    made = []
+    for t, end, y in zip(truth, ends, found, strict=True):
+        t = t.copy()
+        t[where] = np.where(end[where] & np.isfinite(y), y, t[where])
+        made.append(t)
+    return made
 
 
 @cache

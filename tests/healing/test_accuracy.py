@@ -186,3 +186,11 @@ def run_one(f, x):
         t = gg.placeholder(())
         (found,) = run([t], [f(t)], [np.asarray(x)], 400)
     return [found.item()]
+
+
+def test_where_many_digits_are_too_few_the_stable_form_is_the_truth():
+    pytest.importorskip("mpmath")
+    (along,) = curves_of(forms_of_identity(BY_NAME["cloglog"]))
+    low = along.curve.xs < -2000
+    assert (along.curve.after[0, low] > 13).all()
+    assert (along.curve.before[0, low] == 0).all()
