@@ -69,7 +69,7 @@ MAY_IMPORT = {
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws", "healing"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "differentiate", "rules", "lower", "compiled", "files"},
-    "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled"},
+    "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled", "inspect"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",

@@ -79,6 +79,20 @@ def _form_around(node: Node) -> Region | None:
     return region if all(n.op.elementwise for n in members_of(region) if n.inputs) else None
 
 
+def arguments(node: Node) -> tuple[Tensor, ...]:
+    """What a choice and its condition are functions of, element by element."""
+    inside, found, stack = {node}, dict[Tensor, None](), [*node.inputs]
+    while stack:
+        t = stack.pop()
+        own = t.node.region is not None or t.node.stamp is not None
+        if len(inside) < FAR and not own and t.node.op.elementwise and t.node.inputs:
+            inside.add(t.node)
+            stack += t.node.inputs
+        else:
+            found[t] = None
+    return tuple(t for t in reversed(found) if t.node not in inside)
+
+
 def needs_guard(node: Node) -> bool:
     """Whether a choice has a branch in which something may have no derivative."""
     condition, *branches = node.inputs

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import GraphError, ShapeError
+from ..base.flags import truth
+from ..base.lazy import lazy_module
 from ..base.tree import flatten, tree_map
 from ..base.words import visible_lines
 from ..ir.node import Graph, Node, Tensor
 from .building import healed as built
 from .identity import RealIdentity
+from .measuring import named, wrong_words
 from .plan import LEFT_ALONE, HealedSite, HealingPlan
 
 __all__ = ["Healed", "HealedSite", "heal"]
+
+_pages: Any = lazy_module("graphgrad.healing.page")
 
 
 class Healed:
     """What `heal` made; `print` it for a table.
 
-    ys     tensors that stand for those that were given, in their structure
-    sites  a HealedSite for each rewrite, in the order of building
+    ys       tensors that stand for those that were given, in their structure
+    sites    a HealedSite for each rewrite, in the order of building
+    written  the tensors that were given
+    at       the feeds that were given, {} for none
 
     >>> x = gg.constant(1e200)
     >>> healed = gg.heal(gg.sqrt(x * x))
@@ -30,8 +38,40 @@ class Healed:
     (<healed: 1 rewritten, 0 left alone>, 1e+200)
     """
 
-    def __init__(self, ys: Any, sites: tuple[HealedSite, ...]) -> None:
-        self.ys, self.sites = ys, sites
+    def __init__(
+        self,
+        ys: Any,
+        sites: tuple[HealedSite, ...],
+        written: Any = None,
+        at: Mapping[Tensor, Any] | None = None,
+    ) -> None:
+        self.ys, self.sites, self.written, self.at = ys, sites, written, dict(at or {})
+
+    def write_html(
+        self, path: str | os.PathLike[str], *, title: str = "", panes: bool = False
+    ) -> None:
+        """Write a page about every rewrite: how many digits were right before, and how many now.
+
+        One file that opens offline: for each site the line, what was written and what it is now,
+        from where to where that was wrong, and the correct digits of value and gradient along each
+        input, over all exponents, by many digits. Where `heal` was given feeds, these are marked.
+
+        Parameters:
+            path: the file, which is replaced.
+            title: default: how many formulas were rewritten.
+            panes: write the page of gg.write_html instead, with the graph as it was written and the
+                healed one side by side.
+
+        Returns: nothing.
+
+        Raises: MissingBackendError without mpmath, which the graph alone does not need; OSError
+        where the file cannot be written.
+
+        >>> import os
+        >>> gg.heal(gg.tanh(gg.constant(1.0))).write_html(os.devnull)
+        """
+        write = _pages.write_panes if truth("panes", panes) else _pages.write_page
+        write(path, self, title)
 
     def __repr__(self) -> str:
         done = [s for s in self.sites if not s.now.startswith(LEFT_ALONE)]
@@ -40,18 +80,21 @@ class Healed:
     def __str__(self) -> str:
         if not self.sites:
             return "nothing to heal"
-        rows = [("line", "written", "now", "because", "known by")]
-        rows += [
-            (s.where, s.written, s.now, f"{s.wrong}{_digits(s.lost)}", f"{s.name}: {s.source}")
-            for s in self.sites
-        ]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]) for row in rows]
+        rows = [("line", "written", "now", "known by")]
+        rows += [(s.where, s.written, s.now, f"{s.name}: {s.source}") for s in self.sites]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[3]]) for row in rows]
+        for i, site in reversed([*enumerate(self.sites, 2)]):
+            lines.insert(i, f"{' ' * widths[0]}  {_because(site)}")
         return visible_lines("\n".join(lines))
 
 
-def _digits(lost: float | None) -> str:
-    return "" if lost is None else f"; {lost:.0f} digits are lost"
+def _because(site: HealedSite) -> str:
+    """What is wrong, from where in the dtype, and what is lost at feeds."""
+    identity = named(site.name)
+    dtype = site.node.outputs[0].dtype
+    wrong = wrong_words(identity, dtype, 1) if identity is not None else site.wrong
+    return wrong if site.lost is None else f"{wrong}; {site.lost:.0f} digits are lost"
 
 
 def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
@@ -91,7 +134,9 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     if at is not None:
         plan = plan.where_it_loses(_feeds(at, graph))
     healed = dict(zip(tensors, built(graph, plan, tensors), strict=True))
-    return Healed(tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()))
+    return Healed(
+        tree_map(lambda y: None if y is None else healed[y], ys), tuple(plan.sites()), ys, at
+    )
 
 
 def naive_forms(nodes: Sequence[Node]) -> Iterator[tuple[Node, RealIdentity]]:

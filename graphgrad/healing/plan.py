@@ -15,7 +15,7 @@ from ..ir.tensor_sites import makes_sited
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE, where
 from .forms import StableForm
-from .guard import needs_guard
+from .guard import arguments, needs_guard
 from .identity import RealIdentity, Rewriter
 from .reading import is_real
 from .shadow import lost_digits, shadow_values
@@ -53,6 +53,7 @@ class HealedSite(NamedTuple):
     source   of the identity
     node     the node that computed it
     lost     decimal digits that are lost at the feeds `at`; None where none were given
+    inputs   the tensors that what was written is a function of
 
     >>> x = gg.constant(1e200)
     >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
@@ -68,6 +69,7 @@ class HealedSite(NamedTuple):
     source: str
     node: Node
     lost: float | None = None
+    inputs: tuple[Tensor, ...] = ()
 
 
 class HealingPlan:
@@ -287,9 +289,11 @@ class HealingPlan:
     def _site(self, node: Node, i: RealIdentity, why_not: str | None) -> HealedSite:
         lost = None if self.only is None else self.only.get(node)
         now = why_not or i.now
+        inputs = arguments(node) if i is GUARD else self.leaves(node) if node in self.terms else ()
         return HealedSite(
-            show(node.position), i.name, i.written, now, i.wrong, i.source, node, lost
-        )
+            show(node.position), i.name, i.written, now, i.wrong, i.source, node, lost,
+            tuple(dict.fromkeys(inputs)),
+        )  # fmt: skip
 
 
 def closed_around(node: Node) -> Region | None:

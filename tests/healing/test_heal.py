@@ -167,6 +167,14 @@ def test_the_table_says_line_and_reason():
     assert str(gg.heal(gg.tanh(x))) == "nothing to heal"
 
 
+@pytest.mark.parametrize(("dtype", "start"), [("float64", "709.8"), ("float32", "88.72")])
+def test_the_table_says_from_where_in_the_dtype_in_use(dtype, start):
+    x = gg.placeholder((), dtype=dtype)
+    lines = str(gg.heal(gg.log(1 + gg.exp(x)))).splitlines()
+    assert len(lines) == 3
+    assert f"in {dtype}, x from {start}: the value is infinite, the gradient is NaN" in lines[2]
+
+
 def test_quotients_that_cancel_once_they_are_healed():
     value, (slope,), _ = healed(lambda x: (gg.sqrt(1 + x) - 1) / x, 1e-20)
     np.testing.assert_allclose([value, slope], [0.5, -0.125])
@@ -182,6 +190,9 @@ def test_compile_and_function_heal():
         gg.compile(x, gg.gradients(y, x), heal=True)
     softplus = gg.function(lambda x: gg.log(1 + gg.exp(x)), heal=True)
     assert softplus(np.float64(1000.0)) == 1000.0
+    slope = gg.function(lambda x: gg.gradients(gg.log(1 + gg.exp(x)), x), heal=True)
+    with pytest.raises(gg.GraphError, match="before it is differentiated"):
+        slope(np.float64(1000.0))
 
 
 def test_lint_names_naive_forms():
