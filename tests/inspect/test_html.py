@@ -284,5 +284,5 @@ def test_what_cannot_be_shown_is_refused():
 
 def test_size():
     small, large = (len(to_html(chain(n)).encode()) for n in (25, 2500))
-    assert small < 1_500_000
+    assert small < 1_520_000
     assert (large - small) / 10_000 < 110, "bytes a node"
