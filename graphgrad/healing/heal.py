@@ -140,10 +140,9 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
 
 
 def naive_forms(nodes: Sequence[Node]) -> Iterator[tuple[Node, RealIdentity]]:
-    """The nodes of a forward graph that identities would rewrite, and by which."""
+    """The nodes of a forward graph that identities would rewrite, and by which; not in bodies."""
     plan = HealingPlan(sorted(nodes, key=lambda node: node.index))
-    for each in plan.whole():
-        yield from ((node, fired[0]) for node, fired in each.fired.items())
+    yield from ((node, fired[0]) for node, fired in plan.fired.items())
 
 
 def healable(node: Node) -> set[str]:

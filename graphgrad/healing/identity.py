@@ -177,14 +177,15 @@ class Rewriter:
     by_head  what a term calls, or its kind -> the identities for it, in the order of the table
     fitting  (that, what is called in a term) -> those of them that may apply
     by       the name of the row that a rule of several rows applied
+    table    another one, whose identities are its own
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table: Rewriter | None = None) -> None:
         self.reader = Reader()
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
-        self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
-        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
+        self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = table.by_head if table else {}
+        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = table.fitting if table else {}
         self.by: str | None = None
 
     def put(self, identity: RealIdentity, rule: Rule, heads: tuple[Any, ...]) -> None:

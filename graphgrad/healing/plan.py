@@ -80,7 +80,7 @@ class HealingPlan:
     alone    node -> the identity that was not applied, since a rule speaks for the node
     guards   choices of which a branch is kept from arguments that are not chosen
     spectral products by eigenvectors or singular vectors, which are functions of their matrix
-    inner    node with bodies -> what is to be done in each of them
+    inner    node with bodies -> what is to be done in each of them, where anything is to be built
     marked   nodes with a rule of their own
     changed  nodes that are to be built anew
     built    those of them that ys need; all nodes, where nothing is to be built
@@ -143,15 +143,8 @@ class HealingPlan:
         lets = self.only is None or node in self.only
         if node.op is WHERE and lets and not own and needs_guard(node):
             self.guards.add(node)
-        if node.op.bodies:
+        if node.op.bodies and self.ys is not None:
             self.inner[node] = [HealingPlan(list(b.nodes), b.outputs) for b in node.op.bodies]
-
-    def whole(self) -> Iterator[HealingPlan]:
-        """This plan, and those of the bodies that are healed."""
-        yield self
-        for node, plans in self.inner.items():
-            for plan in plans if self.heals_within(node) else ():
-                yield from plan.whole()
 
     def heals_within(self, node: Node) -> bool:
         """Whether something in the bodies of a node is rewritten."""

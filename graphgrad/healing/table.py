@@ -53,16 +53,12 @@ OWN: dict[str, RealIdentity] = {}
 
 def rewriter() -> Rewriter:
     """Rewrites by every identity of the table."""
-    made = Rewriter()
-    for identity, rule, heads in _compiled():
-        made.put(identity, rule, heads)
-    return made
+    return Rewriter(_compiled())
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> tuple[tuple[RealIdentity, Any, tuple[Any, ...]], ...]:
+def _compiled() -> Rewriter:
     before = Rewriter()
-    compiled = []
     for identity in (*IDENTITIES, *OWN.values()):
         rule: Any = identity.rule
         heads = HEADS.get(rule, (SUM,))
@@ -70,8 +66,7 @@ def _compiled() -> tuple[tuple[RealIdentity, Any, tuple[Any, ...]], ...]:
             rule = TermPattern(identity, before)
             heads = heads_of(rule)
         before.put(identity, rule, heads)
-        compiled.append((identity, rule, heads))
-    return tuple(compiled)
+    return before
 
 
 def forget_compiled() -> None:
