@@ -49,6 +49,7 @@ def run(pytester, monkeypatch):
     return run
 
 
+@pytest.mark.ci
 def test_every_registered_rule_is_an_item(run):
     done = run(RULES + WRONG)
     done.assert_outcomes(passed=3, failed=2)
@@ -91,6 +92,7 @@ def test_a_rule_of_the_library_passes():
         assert all(gg.testing.check_rule(rule, max_examples=5))
 
 
+@pytest.mark.ci
 def test_what_hypothesis_finds_is_the_simplest(monkeypatch):
     rule = gg.Rule(lambda site, dy: gg.where(gg.abs(dy) > 0, dy, dy) * dy, "odd", linear=True)
     with pytest.raises(gg.GradientError, match="not linear"):

@@ -99,6 +99,7 @@ def test_a_page_for_each_site(tmp_path):
     assert text.count("<figure>") == len([s for s in healed.sites if "alone" not in s.now])
 
 
+@pytest.mark.ci
 def test_a_site_of_long_arrays_is_shown_by_the_formula_of_the_table(tmp_path):
     pytest.importorskip("mpmath")
     x = gg.placeholder((100, 100), name="x")
@@ -137,6 +138,7 @@ def test_where_a_matrix_is_singular_there_is_no_truth(tmp_path):
     assert "solve" in (tmp_path / "healed.html").read_text()
 
 
+@pytest.mark.ci
 def test_what_is_still_lost_is_said():
     pytest.importorskip("mpmath")
     (along,) = curves_of(forms_of_identity(BY_NAME["variance"]))
@@ -158,6 +160,7 @@ def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
     assert len(measured) == 3
 
 
+@pytest.mark.ci
 def test_powers_of_powers_are_run_in_many_digits():
     """mpmath alone would take millions of digits for the exponent of an exponent."""
     pytest.importorskip("mpmath")
@@ -188,6 +191,7 @@ def run_one(f, x):
     return [found.item()]
 
 
+@pytest.mark.ci
 def test_where_many_digits_are_too_few_the_stable_form_is_the_truth():
     pytest.importorskip("mpmath")
     (along,) = curves_of(forms_of_identity(BY_NAME["cloglog"]))
