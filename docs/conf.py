@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from building import docstrings, pages, times
+from building import docstrings, machines, pages, times
 from sphinx.pycode import ModuleAnalyzer
 
 project = "graphgrad"
@@ -35,7 +35,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "_made/tutorials",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "building.times.number",
     "abort_on_example_error": True,
     "show_memory": False,
     "write_computation_times": False,  # its page would ask the network for a table
@@ -67,3 +67,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-process-signature", docstrings.signature)
     app.connect("autodoc-skip-member", docstrings.skipped)
+    app.connect("html-page-context", machines.page)
+    app.connect("build-finished", machines.index)

@@ -268,6 +268,7 @@ if _typing.TYPE_CHECKING:
         random,
         rules,
         special,
+        testing,
         training,
     )
     from .attribution.attribute import Attribution, attribute
@@ -473,7 +474,7 @@ __array_api_version__ = "2024.12"
 __all__ = [  # noqa: RUF022 (by what it is for)
     # modules
     "debug", "distributed", "extend", "fft", "initializers", "interop", "linalg", "nn", "onnx",
-    "optimizers", "random", "rules", "special", "training",
+    "optimizers", "random", "rules", "special", "testing", "training",
     # graphs
     "Graph", "Inequality", "Length", "Node", "Op", "Program", "Region", "State", "Tensor",
     "TensorLike", "Variables", "assume", "default_graph", "import_graph", "name_scope", "op_types",

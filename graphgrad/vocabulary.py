@@ -6,11 +6,11 @@ from pkgutil import walk_packages
 from . import ops
 from .differentiate.forward import jvp_rule
 from .differentiate.travel import deferred
-from .lower import loop_ir
+from .lower import blocks, loop_ir
 
 __all__: list[str] = []
 
-ELSEWHERE = (deferred, jvp_rule, loop_ir)
+ELSEWHERE = (blocks, deferred, jvp_rule, loop_ir)
 """Modules outside of `ops/` that define op types."""
 
 for _module in walk_packages(ops.__path__, f"{ops.__name__}."):

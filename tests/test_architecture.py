@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "optimizers": {"ir", "ops", "differentiate"},
     "initializers": {"ir"},
     "training": {"ir"},
+    "testing": {"ir", "ops", "regions", "checks"},
     "functions": {"ir", "ops", "regions", "compiled"},
     "nn": {"ir", "ops"},
     "fft": {"ops"},
@@ -68,7 +69,7 @@ MAY_IMPORT = {
     "extend": {"ir", "ops", "optimise", "lower", "execute", "laws", "healing"},
     "export": {"ir", "ops", "lower", "compiled", "files"},
     "onnx": {"ir", "ops", "regions", "differentiate", "rules", "lower", "compiled", "files"},
-    "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled"},
+    "healing": {"ir", "ops", "regions", "differentiate", "optimise", "compiled", "inspect"},
     "attribution": {"ir", "ops", "regions", "differentiate", "rules", "compiled"},
     "interop": {
         "ir",

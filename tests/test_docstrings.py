@@ -250,7 +250,7 @@ HOLDS = {
                 "gapped_st",
             ),
             *("jd_constant", "jd_graddrop", "jd_pcgrad", "relaxed_bernoulli", "stochastic_spike"),
-            "vq_rotate_to",
+            *("vq_rotate_to", "event_time", "rebar", "relax"),
         ),
         "what it is given is read by its rule alone",
     ),

@@ -127,6 +127,7 @@ def test_a_tutorial_says_what_it_takes(monkeypatch):
         "Title\n=====\n\n*3 minutes to read, 62 seconds to run;* :ref:`download it <end>`.\n\nText"
     )
     assert times.counted(0.2, "second") == "1 second"
+    assert times.number("plot_9_last.py") < times.number("plot_10_next.py")
 
 
 @pytest.mark.ci

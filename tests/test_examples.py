@@ -9,9 +9,15 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
+TRAINED = ("healed_hidden_markov", "healed_poisson_autoencoder")
+"""Those that take about a second and more."""
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=pytest.mark.ci) if p.stem in TRAINED else p for p in PROGRAMS],
+    ids=lambda p: p.stem,
+)
 @pytest.mark.usefixtures("own_names")
 def test_example_runs_and_prints(path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(path), "--quick"])  # for those that train for long

@@ -76,7 +76,7 @@ def test_a_flag_is_true_or_false(function, flag):
             pytest.importorskip(package)
     with gg.Graph(), redirect_stdout(StringIO()), pytest.raises(TypeError) as caught:
         run_with_no(function, flag)
-    assert str(caught.value) == f"{flag} is True or False, got 'no'"
+    assert f"{flag} is True or False, got 'no'" in str(caught.value)
 
 
 def test_there_are_flags():

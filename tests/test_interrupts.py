@@ -276,6 +276,30 @@ def marking_many_regions():
     return Case(graph, mark, lambda: asked(graph, x, y))
 
 
+def marking_tensors():
+    graph = gg.Graph()
+    with graph:
+        x = gg.placeholder((2,), name="x")
+        h = gg.sin(x)
+        y = gg.exp(h * x)
+    graph.mark(h, scaled(2.0), together=True)
+
+    def mark():
+        graph.mark([x], scaled(3.0), together=True)
+
+    return Case(graph, mark, lambda: asked(graph, x, y, 2))
+
+
+def unmarking_tensors():
+    graph = gg.Graph()
+    with graph:
+        x = gg.placeholder((2,), name="x")
+        y = gg.exp(gg.sin(x))
+    graph.mark(x, scaled(2.0), together=True)
+    (site,) = graph.mark(x, scaled(3.0), together=True)
+    return Case(graph, lambda: graph.unmark(site), lambda: asked(graph, x, y, 2))
+
+
 def unmarking():
     graph, x, y = built()
     asked(graph, x, y, 2)
@@ -474,6 +498,8 @@ CASES = {
     "mark nodes": marking,
     "mark a region": marking_a_region,
     "mark regions": marking_many_regions,
+    "mark tensors": marking_tensors,
+    "unmark tensors": unmarking_tensors,
     "unmark": unmarking,
     "compile": compiling,
     "compile llvm": lambda: compiling("llvm"),

@@ -35,6 +35,7 @@ MODULES = (
     "graphgrad.random",
     "graphgrad.rules",
     "graphgrad.special",
+    "graphgrad.testing",
     "graphgrad.training",
 )
 TENSORFLOWS = (

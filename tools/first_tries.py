@@ -148,6 +148,7 @@ def row(code):
     first = re.sub(r"(keyword argument '\w+')\. Did you mean.*", r"\1", str(error))
     text = "\n".join([first, *getattr(error, "__notes__", [])])
     text = text.replace(repr(Halved), "Halved").replace("\n", "<br>").replace("|", "\\|")
+    text = text.replace("__", r"\_\_")
     return f"| `{code}` | {type(error).__name__} | {text} |"
 
 

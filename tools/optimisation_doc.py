@@ -56,10 +56,10 @@ to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that
    the loop itself, unless it is an element-wise step of arithmetic.
 3. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
    follow.
-4. **leave loops**: what depends on constants of a loop, or is a product of rows that are there,
-   comes before it, products that only rows or sums are made of come behind it, as one, and rows
-   that are there do not pass through it. Not in a program that recomputes to save memory, nor for
-   more than 64 MB of rows.
+4. **leave loops**: what depends on constants of a loop, or is a product of rows that exist before
+   it, comes before it, products that only rows or sums are made of come behind it, as one, and rows
+   that exist before it do not pass through it. Not in a program that recomputes to save memory,
+   nor for more than 64 MB of rows.
 5. **stand alone**: tensors that are fed lose what would have computed them.
 6. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
    below apply until none does, and equal nodes merge; so does every node that a rule makes. A
@@ -76,7 +76,7 @@ All are linear in the number of nodes and iterative.
 - `x @ w1, x @ w2` as one product of joined matrices: the matrices would be copied in every run.
 - `x @ w + h @ u` as one product: it took 0.9 to 1.5 of the time of two, for shapes of recurrent
   steps and with `w` and `u` joined before, for free.
-- `one_hot(i) @ w` as a gather: it differs where `w` is infinite, and where a label is no class.
+- `one_hot(i) @ w` as a gather: it differs where `w` is infinite, and where a label is out of range.
 - `sqrt(x * x + y * y)` as `hypot`: it turns an infinity into a number, and is slower.
 - Transposes and reshapes moved across element-wise nodes: a view is free, and one between two
   element-wise nodes would keep them from being one loop.

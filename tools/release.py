@@ -23,6 +23,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = "_graphgrad_pytest.py"
 
 
 def main():
@@ -72,7 +73,7 @@ def names_in_sdist(sdist):
 
 def wrong_in_wheel(names, files):
     """What is missing, and what should not be there."""
-    package = {name for name in files if name.startswith("graphgrad/")}
+    package = {name for name in files if name.startswith("graphgrad/") or name == PLUGIN}
     beside = {name for name in names - package if ".dist-info/" not in name}
     wrong = [f"wheel lacks {name}" for name in sorted(package - names)]
     wrong += [f"wheel has {name}" for name in sorted(beside)]

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.survival import matrix  # noqa: E402
+from tests.zoo import survival as zoo  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "survival.md"
 HEAD = """# The survival matrix
@@ -51,7 +52,7 @@ def document():
         f"{cells.count('H')} to be honoured, {cells.count('E')} to be loud errors.\n"
     )
     blocks = "".join(f"\n```\n{text}\n```\n" for text in (matrix.table(rows), matrix.legend()))
-    return HEAD + first + blocks + REASONS
+    return HEAD + first + blocks + REASONS + zoo.page()
 
 
 def run():

@@ -1,4 +1,4 @@
-"""The gallery of rules: a page with a plot of what each rule does and a picture of where it stands.
+"""The gallery of rules: a page for each, with a plot of what it does and its place in a graph.
 
 A file says what it was drawn of, so that what has not changed is not drawn again.
 """
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import graphgrad as gg
 
+from . import mathml
 from .shown import PURPOSES, ones, score, wave
 
 HEAD = """
@@ -20,7 +21,7 @@ HEAD = """
    :keywords: surrogate, gradient, clipping, clip, straight-through, ste, guided, backprop, fixed,
        point, lrp, quantization, reversal, stop, checkpoint, spiking
 
-Each rule of the library comes with a program, a plot and a graph.
+Each rule of the library has a page with a program, a plot and a graph.
 
 - The plot has the function in grey, and what comes back for a gradient of 1 (or what the title
   says): dashed without the rule, orange with it. Where x is a few numbers there are bars.
@@ -35,36 +36,70 @@ ARRIVES = {ones: "", wave: ", where cos 2x arrives", score: ", where y arrives"}
 
 
 def write(folder):
-    """Draw what has changed into a folder, and return the text of the page."""
+    """Draw what has changed into a folder; {name of a page: text} of the overview and the rules."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = gg.rules.library()
+    pages = {}
     text = ["Rule gallery", "=" * 12, HEAD]
     for (title, told), rows in PURPOSES.items():
-        text += [title, "-" * len(title), "", told.replace("`", "``"), ""]
+        text += [title, "-" * len(title), "", told.replace("`", "``"), "", *toctree(rows)]
+        text += [".. container:: rules", ""]
         for name, shown in rows.items():
             draw(folder, name, shown)
-            text += section(entries[name], shown)
-    return "\n".join(text)
+            text += card(entries[name])
+            pages[f"gallery/{name}"] = "\n".join(page(entries[name], shown, (title, rows)))
+    return {"gallery": "\n".join(text), **pages}
 
 
-def section(entry, shown):
-    """What the page says of a rule."""
+def toctree(rows):
+    """The pages of rules, which the menu lists below the gallery."""
+    return [".. toctree::", "    :hidden:", "", *(f"    gallery/{name}" for name in rows), ""]
+
+
+def card(entry):
+    """A rule in the overview: its plot, its name and what it does."""
     name = entry.name
     return [
-        *(f".. _rule-{name}:", "", name, "~" * len(name), ""),
+        *("    .. container:: card", ""),
+        *(f"        .. image:: gallery/{name}-plot.svg", f"            :alt: {name}"),
+        *(f"            :target: gallery/{name}.html", ""),
+        *(f"        :doc:`{name} <gallery/{name}>`: {plain(entry.summary)}", ""),
+    ]
+
+
+def page(entry, shown, purpose):
+    """The page of a rule."""
+    name = entry.name
+    title, rows = purpose
+    others = ", ".join(f":doc:`{other} <{other}>`" for other in rows if other != name)
+    return [
+        *(".. meta::", f"   :keywords: gradient, rule, {name.replace('_', ' ')}", ""),
+        *(f".. _rule-{name}:", "", name, "=" * len(name), ""),
         *(f"{plain(entry.summary)} *{plain(entry.source)}.*", ""),
-        *(f"``{entry.formula.replace('`', '')}``", ""),
+        *(*written(entry.formula), ""),
         *(".. code-block:: python", "", *(f"    {line}" for line in shown.whole.split("\n")), ""),
         *(".. container:: rule", ""),
         *image(f"{name}-plot.svg", f"What {name} does to a gradient"),
         *image(f"{name}-graph.svg", f"Where {name} stands in a graph"),
-        *(f"        :target: ../_images/{name}-graph.svg", ""),
+        *(f"        :target: ../../_images/{name}-graph.svg", ""),
+        *(f"Parameters and errors: :py:func:`graphgrad.rules.{name}`.", ""),
+        *([f"{title}: {others}.", ""] if others else []),
     ]
+
+
+def written(formula):
+    """A formula as MathML, or as code where it has no such form."""
+    text = formula.removeprefix("dx = dy * slope, slope = ")
+    made = mathml.formula(text)
+    if made is None:
+        return [f"``{formula.replace('`', '')}``"]
+    slope = "dx is dy times" if text != formula else ""
+    return [*([slope, ""] if slope else []), ".. raw:: html", "", f"    {made}"]
 
 
 def image(file, alt):
     """A picture in the container."""
-    return ["", f"    .. image:: gallery/{file}", f"        :alt: {alt}"]
+    return ["", f"    .. image:: {file}", f"        :alt: {alt}"]
 
 
 def plain(text):

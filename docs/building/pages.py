@@ -18,12 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 MADE = ROOT / "docs" / "_made"
 
 PARTS = {
-    "Graphs, tensors, variables": ("ir.graph", "ir.node", "ir.op", "ir.program", "ir.variables"),
+    "Graphs, tensors, variables": (
+        *("ir.graph", "ir.node", "ir.op", "ir.program", "ir.variables", "ir.state", "base.length"),
+    ),
     "Rules and regions": ("regions",),
     "Derivatives": ("differentiate",),
     "Running": ("compiled", "functions", "session", "execute"),
     "Checks": ("checks",),
     "Attribution": ("attribution",),
+    "Stable forms": ("healing",),
     "Pictures and profiles": ("inspect",),
     "Files": ("files", "export"),
     "Errors and warnings": ("base.errors",),
@@ -42,7 +45,22 @@ PARTS = {
         *("ops.arrays.histograms", "ops.arrays.differences"),
     ),
     "Control flow and Python functions": ("ops.control", "ops.python_function"),
-    "Element-wise": ("",),
+    "Element-wise: arithmetic and powers": (
+        *("ops.elementwise.arithmetic", "ops.elementwise.powers", "ops.elementwise.remainders"),
+        *("ops.elementwise.accumulate", "ops.elementwise.widening"),
+    ),
+    "Element-wise: exponentials, logarithms, trigonometry": (
+        *("ops.elementwise.exponential", "ops.elementwise.trigonometry"),
+        *("ops.elementwise.angles", "ops.elementwise.sinc"),
+    ),
+    "Element-wise: comparisons, logic, bounds": (
+        *("ops.elementwise.logic", "ops.elementwise.bounds", "ops.arrays.closeness"),
+    ),
+    "Element-wise: rounding, signs, parts of numbers": (
+        *("ops.elementwise.rounding", "ops.elementwise.magnitudes"),
+        *("ops.elementwise.number_parts", "ops.elementwise.complex_parts", "ops.elementwise.grids"),
+    ),
+    "Other functions": ("",),
 }
 """The pages of `graphgrad` itself, and the modules whose names each has: the first that fits."""
 
@@ -50,11 +68,14 @@ MODULES = [name for name in gg.__all__ if inspect.ismodule(getattr(gg, name))]
 
 
 def write(_app=None):
-    """Write every page."""
+    """Write every page, and remove those that were written before and are none any more."""
     texts = {f"{name}.rst": text for name, text in {**reference(), **others()}.items()}
     texts |= {
         f"{name.lower()}.md": moved(ROOT / f"{name}.md") for name in ("CONTRIBUTING", "CHANGELOG")
     }
+    for path in (*MADE.glob("api/*.rst"), *MADE.glob("gallery/*.rst")):
+        if path.relative_to(MADE).as_posix() not in texts:
+            path.unlink()
     for name, text in texts.items():
         path = MADE / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +98,7 @@ def reference():
 
 def others():
     """{name of a page: text} of what is neither reference nor document."""
-    return {"examples": examples(), "gallery": gallery.write(MADE / "gallery")}
+    return {"examples": examples(), **gallery.write(MADE / "gallery")}
 
 
 def parts():
@@ -166,4 +187,4 @@ def headed(title, line):
 
 def slug(title):
     """A title as the name of a file."""
-    return title.lower().replace(",", "").replace(" ", "_")
+    return title.lower().replace(",", "").replace(":", "").replace(" ", "_")

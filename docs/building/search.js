@@ -1,6 +1,6 @@
 /* How the results of a search are ordered: guides before what is read for its own sake. */
 const LATE = /^(_made\/(changelog|contributing|examples)|architecture|performance|semantics|survival|words|optimisation)$/;
-const EARLY = /^(installation|howto\/|_made\/tutorials|_made\/gallery|inspection|attribution|files|lengths|onnx|jax|torch|tf1|scale)/;
+const EARLY = /^(installation|howto\/|_made\/tutorials|_made\/gallery$|inspection|attribution|files|lengths|onnx|jax|torch|tf1|scale)/;
 
 var Scorer = {
   score: ([docname, , , , score]) =>

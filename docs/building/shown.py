@@ -230,6 +230,9 @@ PURPOSES = {
         "their own.",
     ): {
         "feedback": put("feedback(seed=1)", "x @ w", ROW, before=LAYER),
+        "target_prop": put(
+            "target_prop(lambda y: gg.tanh(y) @ gg.transpose(w))", "x @ w", ROW, before=LAYER
+        ),
     },
 }
 
@@ -241,5 +244,23 @@ SPIKES |= {
     if not any(name in rows for rows in PURPOSES.values())
 }
 """Slopes of the zoo, each drawn against its step."""
+
+
+def _builds_of_x(entry):
+    """Whether it is a row that builds a step of one tensor."""
+    if not hasattr(entry, "row") or not entry.builds or entry.family not in STEPPED:
+        return False
+    needed = [p for p in entry.row.signature.parameters.values() if p.default is p.empty]
+    return [p.name for p in needed] == ["x"]
+
+
+STEPPED = ("straight-through", "quantisation")
+STEPS = next(rows for rows in PURPOSES.values() if "ste" in rows)
+STEPS |= {
+    name: Shown(f"y = gg.rules.{name}(x)")
+    for name, entry in sorted(gg.rules.library().items())
+    if _builds_of_x(entry) and name != "clamp_ste"
+}
+"""Rows that build a step; without bounds `clamp_ste` is none."""
 
 SHOWN = {name: shown for rows in PURPOSES.values() for name, shown in rows.items()}

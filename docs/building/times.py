@@ -1,4 +1,4 @@
-"""How long a tutorial takes to read and to run, at its head.
+"""How long a tutorial takes to read and to run, at its head; and the order of tutorials.
 
 sphinx-gallery says at the end of a page how long the program ran; reading is 200 words a minute,
 those of code counted too.
@@ -19,6 +19,11 @@ def at_head(_app, page, source):
     if page.startswith("_made/tutorials/plot_"):
         words = len((TUTORIALS / f"{name}.py").read_text(encoding="utf-8").split())
         source[0] = told(source[0], words, f"sphx_glr_download_{page.replace('/', '_')}.py")
+
+
+def number(file):
+    """Where a tutorial stands among the others: by its number, not by its letters."""
+    return int(file.split("_")[1])
 
 
 def told(text, words, download):

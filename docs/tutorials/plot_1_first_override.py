@@ -2,14 +2,14 @@
 The first override
 ==================
 
-A function whose gradient is of no use, a rule that gives it a better one, and three ways to see
-that the rule is where it was put.
+This tutorial starts with a function whose gradient is useless, replaces it by a rule, and shows
+three ways to check that the rule is where you put it.
 
 A gradient that is zero
 -----------------------
 
-A graph is built of tensors, which stand for arrays that are fed later. ``gg.sign`` is -1, 0 or
-1; it is flat nearly everywhere, so nothing in front of it learns.
+A graph is built from tensors, which stand for arrays that are fed later. ``gg.sign`` is -1, 0 or
+1. It is flat almost everywhere, so layers in front of it do not learn.
 
 .. meta::
    :keywords: override_gradient, ste, start, first
@@ -101,10 +101,10 @@ print(report)
 assert report
 
 # %%
-# A rule of what the region would have had
-# ----------------------------------------
+# A rule that uses the default gradient
+# -------------------------------------
 #
-# ``site.default(dy)`` gives the gradients without the rule, of whatever is inside. So a rule can
+# ``site.default(dy)`` returns the gradients that the region has without the rule. So a rule can
 # clip, scale or guard the gradients of a region of any size.
 
 
@@ -125,9 +125,8 @@ print([float(v) for v in f(1.0)])
 # A rule that cannot be applied is an error
 # -----------------------------------------
 #
-# A name that nobody registered is an error at the ``with``, and so is a rule that returns too few
-# gradients or a gradient of a wrong shape, when a gradient is asked for. Nothing is passed over in
-# silence.
+# An unregistered name is an error at the ``with``. A rule that returns too few gradients, or a
+# gradient of the wrong shape, is an error when you ask for a gradient. Nothing fails silently.
 
 try:
     with gg.override_gradient("naer"):

@@ -30,8 +30,8 @@ train_x, test_x, train_y, test_y = train_test_split(
 # The network
 # -----------
 #
-# ``gg.rules.ste(window=1.0)`` is the rule of the library for it: ``dx = dy`` where \|x\| <= 1,
-# else 0. The two regions are all that is special here.
+# ``gg.rules.ste(window=1.0)`` is the straight-through estimator: ``dx = dy`` where \|x\| <= 1, else
+# 0. Apart from the regions, this is an ordinary network.
 
 STE = gg.rules.ste(window=1.0)
 

@@ -2,9 +2,9 @@
 The shape of a rule
 ===================
 
-A rule is best understood by drawing what it makes of a gradient. Here is the function that does it,
-the choice between two rules by looking at them, and a rule of our own beside them.
-:doc:`The gallery </_made/gallery>` has such a picture of every rule of the library, by purpose.
+The best way to understand a rule is to plot what it does to a gradient. This tutorial writes the
+function that does so, compares two rules, and adds one of its own.
+:doc:`The gallery </_made/gallery>` has such a plot of every rule of the library, by purpose.
 
 .. meta::
    :keywords: surrogate, gradient, spiking, clip, clipping
@@ -21,8 +21,8 @@ points = np.linspace(-3, 3, 301)
 # The gradient that comes back
 # ----------------------------
 #
-# A gradient of 1 arrives at every point; ``overrides="none"`` asks for what would have come back
-# without any rule, from the same forward graph.
+# A gradient of 1 arrives at every point. ``overrides="none"`` gives the gradient without any rule,
+# from the same forward graph.
 
 
 def curves(function, rule):
@@ -53,19 +53,19 @@ def plot(rules, function):
 # Training through a sign
 # ------------------------------------
 #
-# The sign has the derivative zero, and what comes before it learns nothing. Straight-through passes
-# all of the gradient; with a window, what is far outside and would not change its sign soon gets
+# The derivative of the sign is zero, so the layers in front of it learn nothing. Straight-through
+# passes the whole gradient; with a window, points that are too far away to change sign soon get
 # none.
 
 rules = {"ste()": gg.rules.ste(), "ste(window=1.0)": gg.rules.ste(window=1.0)}
 plot(rules, gg.sign)
 
 # %%
-# A rule of one's own
-# -------------------
+# A rule of your own
+# ------------------
 #
-# Between the two: a window with soft edges. The rule builds graph functions, so it has a gradient
-# too.
+# Between the two lies a window with soft edges. The rule is built from graph functions, so it has a
+# gradient too.
 
 
 def soft_window(site, dy):
@@ -80,8 +80,8 @@ plot({"ste(window=1.0)": gg.rules.ste(window=1.0), "soft_window": soft_window}, 
 # Second order
 # ------------
 #
-# The derivative of what the rule built: for ours -2 x exp(-x²), for the window zero, since its
-# edges are steps again.
+# This is the derivative of what the rule built: -2 x exp(-x²) for ours, and zero for the window,
+# whose edges are steps again.
 
 for name, rule in {"the window": gg.rules.ste(window=1.0), "ours": soft_window}.items():
     with gg.Graph():

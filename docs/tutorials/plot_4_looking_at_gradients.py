@@ -20,8 +20,8 @@ rng = np.random.default_rng(0)
 # Values on the way back
 # ----------------------
 #
-# Gradients are tensors, of any tensor of the graph: ask for those of every layer, and plot them.
-# In a chain of sigmoids they fade.
+# You can ask for the gradient of any tensor of the graph, so ask for that of every layer and plot
+# it. In a chain of sigmoids it fades.
 
 with gg.Graph():
     x = gg.placeholder(("N", 16), name="x")
@@ -42,8 +42,8 @@ plt.tight_layout()
 assert norms[0] < norms[-1] / 1000
 
 # %%
-# Who kills it
-# ------------
+# Which step kills it
+# -------------------
 #
 # ``gg.debug.blame`` runs the backward pass and names two kinds of steps: those that turn finite
 # values into NaN or infinity, and those that zero a gradient.

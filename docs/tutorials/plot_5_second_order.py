@@ -2,7 +2,7 @@
 Second order and forward mode
 =============================
 
-A rule builds graph, so it is differentiated like everything else. This is what a second derivative
+A rule is graph code, so it is differentiated like everything else. This is what a second derivative
 means where a rule stands, and what a tangent is that goes forward through a rule.
 
 .. meta::
@@ -50,7 +50,7 @@ np.testing.assert_allclose(values[2], -2 * points * np.exp(-(points**2)), atol=1
 # A rule for the second order, too
 # --------------------------------
 #
-# In ``gg.custom_gradient`` the gradient function may return a second one, which is asked for the
+# In ``gg.custom_gradient`` the gradient function may return a second one, which answers for the
 # derivative of the first. Here the curvature is claimed to be positive everywhere, so Newton's
 # method goes down and not to the hill.
 

@@ -20,7 +20,7 @@ from ..differentiate.gradients import gradients
 from ..differentiate.levels import Key, Step, key_of
 from ..differentiate.plan import SweepPlan
 from ..differentiate.question import Question
-from ..differentiate.steps import leading_to, reads
+from ..differentiate.steps import leading_to, lowest_of, reads
 from ..ir.graph import Graph, current
 from ..ir.node import Node, Region, Tensor
 from ..ir.notebook import show_as_text
@@ -230,7 +230,7 @@ class _Explained:
         self.question = question = Question.under(choice, self.ys, xs, stops=stops)
         self.off, self.tree = question.off, question.tree
         self.keys = [key_of(y, vantage(y, context), self.off, self.tree) for y in self.ys]
-        lowest = min((x.node.index for x in xs), default=0)
+        lowest = lowest_of(xs, graph, self.tree) if xs else 0
         regional = bool(graph.regions)
         self.order = leading_to(self.keys, lowest, frozenset(), self.off, regional, self.tree)
         self.used = {key for step in self.order for key in self._reads(step)} | set(self.keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dis import get_instructions
@@ -11,17 +10,15 @@ from types import MethodType
 from typing import Any
 
 from ..base.errors import GraphError, did_you_mean
-from ..base.kinds import limits_of
 from ..base.position import is_library
 from ..base.tree import flatten
-from ..healing.heal import naive_forms
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, rule_name
 from ..ir.op import OP_TYPES
 from ..ops.base import Constant
 from ..ops.control import Cond, Scan, While
 from ..ops.random.draws import Draw
-from ..regions.boundary import boundary_of
+from ..regions.boundary import boundary_of, is_empty
 from ..regions.index import marked_regions
 from ..regions.rules import (
     BuiltinRule,
@@ -32,6 +29,7 @@ from ..regions.rules import (
 )
 from .bodies import all_graphs
 from .grids import unfused_grids
+from .naive import masked_arguments, naive
 from .partial import unsafe_wheres
 from .report import Finding
 
@@ -48,6 +46,7 @@ def lint(graph: Graph | Any) -> list[Finding]:
     "shadowed rule"     a mark inside a region, which counts only if the rule asks for site.default
     "unsafe where"      a branch of where() that can be NaN where the other is chosen
     "naive form"        a formula that overflows, cancels or is 0 / 0 where the function is not
+    "masked argument"   a root, logarithm or quotient of what is 0 by a mask: there is no slope
     "zero gradient"     a step function on a floating path, with no rule of its own
     "repeated draw"     a random op in the body of a loop that draws the same in every run
     "late name"         a rule's name that nothing is registered under
@@ -95,7 +94,7 @@ def _graph_of(shown: Any) -> Graph:
 def _closed(graph: Graph) -> list[Region]:
     """The user's regions that are complete and hold a node."""
     regions = [r for r in marked_regions(graph) if r.origin is None and not r.open]
-    return [r for r in regions if boundary_of(r).first is not None]
+    return [r for r in regions if not is_empty(r)]
 
 
 def _stamped(graph: Graph) -> list[Node]:
@@ -463,22 +462,6 @@ def wheres(graph: Graph) -> Iterator[Finding]:
         )
 
 
-def naive(graph: Graph) -> Iterator[Finding]:
-    """Formulas that `gg.heal` knows a stable form of."""
-    for node, identity in naive_forms([n for n in graph.nodes if n.origin is None]):
-        dtype = node.outputs[0].dtype
-        wrong = identity.wrong
-        if "exp(x) overflows" in wrong:
-            wrong += f" ({dtype}: from {math.log(float(limits_of(dtype).max)):.1f})"
-        yield Finding(
-            "naive form",
-            f"{identity.written}, of which {node.name} is the end, loses what the function has: "
-            f"{wrong}",
-            node.where,
-            f"Write {identity.now}, or gg.heal(ys) before gg.gradients.",
-        )
-
-
 # --- loops ----------------------------------------------------------------------------------------
 
 
@@ -538,6 +521,7 @@ SEARCHES: tuple[Callable[[Graph], Iterator[Finding]], ...] = (
     undeclared_crossings,
     wheres,
     naive,
+    masked_arguments,
     repeated_draws,
     zero_gradients,
     unfused_grids,

@@ -93,7 +93,7 @@ class Checked:
         """What is built in the block goes to the site's graph, as derived from the site."""
         with GraphScope(self.graph):
             context = CONTEXT.get()
-            context.origin = self.members[-1]
+            context.origin = self.members[-1] if self.members else self.outputs[-1].node
             yield
 
     def gradients_of(self, tensors: Sequence[Tensor]) -> list[Tensor]:

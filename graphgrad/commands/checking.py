@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from ..checks.explain import explain
 from ..checks.gradient import check_gradient
 from ..checks.lint import lint
 from ..healing.heal import heal
 from ..ir.node import Node, Region, Tensor
-from .target import TargetGraph, add_target, load
+from .errors import TargetError
+from .feeding import feed_arguments, feeds_for
+from .target import TargetGraph, add_target, ends_of, load
 
 
 def check_arguments(parser: ArgumentParser) -> None:
@@ -54,16 +57,38 @@ def run_lint(options: Namespace) -> int:
 
 
 def heal_arguments(parser: ArgumentParser) -> None:
-    """TARGET."""
+    """TARGET, where the page goes, what is fed."""
     add_target(parser)
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page about what would be rewritten"
+    )
+    parser.add_argument(
+        "--panes",
+        action="store_true",
+        help="with --html: the graph as it is written and the healed one, side by side",
+    )
+    feed_arguments(parser)
 
 
 def run_heal(options: Namespace) -> int:
-    """The table of what `gg.heal` would rewrite; exit code 1 where it would anything."""
-    nodes = [n for n in load(options.target).graph.nodes if n.origin is None]
-    healed = heal([t for n in nodes for t in n.outputs]) if nodes else None
-    print(healed or "nothing to heal")
-    return 1 if healed is not None and healed.sites else 0
+    """The table of what `gg.heal` would rewrite; exit code 1 where it would anything.
+
+    With feeds, only what loses digits there.
+    """
+    if options.panes and options.html is None:
+        raise TargetError("--panes is for the page: give it --html FILE")
+    target = load(options.target)
+    ys = ends_of(target.graph)
+    if not ys:
+        print("nothing to heal")
+        return 0
+    fed = options.feed or options.random is not None
+    healed = heal(ys, at=feeds_for(target._replace(outputs=ys), options) if fed else None)
+    print(healed)
+    if options.html is not None:
+        healed.write_html(options.html, panes=options.panes)
+        print(f"page: {options.html}")
+    return 1 if healed.sites else 0
 
 
 def explain_arguments(parser: ArgumentParser) -> None:

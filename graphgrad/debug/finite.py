@@ -14,6 +14,7 @@ from ..base.words import visible
 from ..ir.node import Node, Region, RuleCall
 from ..ir.state import State
 from ..ir.types import Array
+from .remedies import remedies
 from .running import Evaluation, Given, Ran, place_of
 from .words import described, regions_of, who
 
@@ -102,6 +103,7 @@ def _message(ran: Ran, inf: bool) -> str:
     for t, array in zip(ran.node.inputs, ran.inputs, strict=True):
         t = ran.outside(t)
         rows.append(f"  from {visible(t.name)}: {described(array)}, built at {t.where}")
+    rows += remedies(ran.node.origin or ran.node)
     return "\n".join(rows)
 
 

@@ -12,12 +12,12 @@ from ..base.kinds import is_inexact
 from ..base.tree import flatten
 from ..base.words import visible
 from ..compiled import CompiledFunction
-from ..healing.heal import healable
 from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.state import State
 from ..ir.types import Array
 from .blockers import Blocker, blockers
+from .remedies import remedies
 from .running import Evaluation, Given, Inside, Ran, place_of
 from .words import derivation, described, who
 
@@ -33,7 +33,7 @@ class Suspect(NamedTuple):
 
     kind      "poisoned": finite values went in, NaN or inf came out; "killed": a gradient that
               is not zero went in, and all that came out is zero, or nothing did
-    site      the forward node or region whose gradient it is
+    site      the forward node or region whose gradient it is, or that made NaN or inf forward
     rule      the name of the rule; None where it is the op's own gradient
     where     the user's line of the site
     message   all of it in words
@@ -83,7 +83,8 @@ def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) ->
 
     A step is judged by what goes in and out of it: the derived values that it reads and those of
     its own that others read, in branches of `cond` and runs of loops too. For a gradient that
-    nothing reaches, the step that gets a gradient and passes none on is named.
+    nothing reaches, the step that gets a gradient and passes none on is named. Where a gradient is
+    NaN or infinite and no step back is to blame, the first step forward that is.
 
     Parameters:
         gradients: what `gg.gradients` returned, or any nesting of such tensors; what gg.compile or
@@ -129,6 +130,7 @@ class _Trial:
     stand  tensor that a body takes -> the outer tensor that it stands for
     ran    node -> where it ran: the bodies around it, with the runs of loops
     within node -> the choices and loops that it ran in
+    asked  the gradients
     left   the derived tensors that another step reads, or that are asked for
     """
 
@@ -139,7 +141,8 @@ class _Trial:
         self.stand: dict[Tensor, Tensor] = {}
         self.ran: dict[Node, dict[Place, tuple[Inside, ...]]] = {}
         self.within: dict[Node, set[Node]] = {}
-        self.left = set(question.outputs)
+        self.asked = list(question.outputs)
+        self.left = set(self.asked)
         question.run(self._note)
         self.nodes = list(self.within)
         for node in self.nodes:
@@ -189,7 +192,23 @@ class _Trial:
                 suspects[suspect] = makers
         inner = set().union(*(self.within[n] for nodes in suspects.values() for n in nodes))
         outermost = [s for s, nodes in suspects.items() if not _is_choice(nodes, inner)]
+        if not any(s.kind == "poisoned" for s in outermost):
+            outermost = [*self._forward(), *outermost]
         return outermost + [_stopped(blocker, xs) for blocker, xs in unreached.items()]
+
+    def _forward(self) -> Iterator[Suspect]:
+        """The first step of the user's that poisons, where a gradient that is asked for is odd."""
+        asked = [a for t in self.asked if (a := self._value(t, ())) is not None]
+        if all(np.isfinite(a).all() for a in asked if is_inexact(np.asarray(a).dtype)):
+            return
+        for node in self.nodes:
+            for place in self.ran[node] if node.origin is None and node.inputs else ():
+                came, went = (
+                    list(self._floats([*ts], place)) for ts in (node.inputs, node.outputs)
+                )
+                if _kind(came, went, False) == "poisoned":
+                    yield _suspect("poisoned", node, came, went, self.ran[node][place], True)
+                    return
 
     def _judged(
         self, origin: Node | RuleCall, nodes: list[Node]
@@ -289,14 +308,14 @@ def _suspect(
     came: Moved,
     went: Moved,
     within: Sequence[Inside],
+    forward: bool = False,
 ) -> Suspect:
     site = origin.site if isinstance(origin, RuleCall) else origin
-    rows = [f"{kind} {derivation(origin)}"]
+    step = f"by {who(origin)}" if isinstance(origin, Node) and forward else derivation(origin)
+    rows = [f"{kind} {step}"]
     rows += [f"  in {place_of(body)}" for body in reversed(within) if body.step is not None]
     rows += [f"  in:  {visible(t.name)}: {described(a)}" for t, a in came]
     rows += [f"  out: {visible(t.name)}: {described(a)}" for t, a in went]
     rule = origin.rule if isinstance(origin, RuleCall) else None
-    names = healable(site) if kind == "poisoned" and isinstance(site, Node) else ()
-    if names:
-        rows.append(f"  healable: {', '.join(sorted(names))} (gg.heal, before gg.gradients)")
+    rows += remedies(origin) if kind == "poisoned" else ()
     return Suspect(kind, site, rule, str(site.where), "\n".join(rows))

@@ -212,7 +212,7 @@ def _takes(fn: Any, *args: Any) -> bool:
 
 def outer_reads(target: Node | Region, outputs: Sequence[Tensor]) -> frozenset[Tensor]:
     """The outputs that a rule of a site reads as outer ones; its other reads are residuals."""
-    if isinstance(target, Node) or target.order == "through":
+    if isinstance(target, Node) or target.order == "through" or target.on_tensors:
         return frozenset()
     return frozenset(outputs)
 

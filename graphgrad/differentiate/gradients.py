@@ -18,13 +18,16 @@ from ..ir.build import build
 from ..ir.context import Context, Within
 from ..ir.graph import Graph, current, entering, restored
 from ..ir.node import Tensor
+from ..ir.region_tree import sites_at
 from ..ir.residual import vantage
+from ..ir.tensor_sites import crossed
 from ..ir.typed import MaybeNone, Total, X
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import Full, OnesLike, ZeroTensor, constant
 from ..ops.control import BodyGraph, around
 from ..regions.rules import as_rule
 from .choosing import choice_of
+from .healed import check_not_healed_away
 from .levels import Hidden, Key, Off, Step, level
 from .question import Question, asking
 from .sweep import Sweep
@@ -126,13 +129,15 @@ def gradients(
     choice = choice_of(overrides, graphs[-1], outer)
     question = Question.under(choice, y_list, x_list, seeds, stops)
     reached: dict[str, set[Step]] = {}
-    if isinstance(overrides, Mapping):  # what this very call chooses has to have an effect
-        reached = {"asked": set(), "opened": set()}
+    if isinstance(overrides, Mapping) or any(graph.healed for graph in graphs):
+        reached = {"asked": set(), "opened": set()}  # what is chosen has to have an effect
     with asking(question, **reached):
         pairs = zip(_flow(question, graphs), x_list, strict=True)
         answer = unflatten(xs, [_answer(dx, x, unconnected, graphs[0]) for dx, x in pairs])
-    if reached and choice is not None:
-        choice.check_reached(**reached)
+    if reached:
+        if isinstance(overrides, Mapping) and choice is not None:
+            choice.check_reached(**reached)
+        check_not_healed_away(choice, reached["asked"])
     return answer
 
 
@@ -342,6 +347,10 @@ def _off(question: Question, tensors: Sequence[Tensor], context: Context) -> Off
             if not as_rule(question.rule_of(region, region.rule)).exact:
                 break
             off |= frozenset([region])
+    for x in question.xs:
+        at, sites = vantage(x, context), sites_at(x)
+        if at in sites:  # the rule of a site asks: x is what that reads
+            off |= frozenset([s for s in crossed(x, at, sites, tree) if s.on_tensors])
     return off
 
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from ..base.errors import GradientError
 from ..ir.node import Node, Region, Tensor
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.region_tree import MARKED, RegionTree, sites_at
+from ..ir.tensor_sites import crossed
 from ..regions.boundary import settled_boundary
 
 Key = Tensor | tuple[Tensor, Region]
@@ -67,12 +68,17 @@ def level(
     """
     node = t.node
     inside = tree.moved.get(node, node.region)
-    if inside is None or inside is view:
+    sites = sites_at(t)
+    if sites:
+        between: Iterable[Region] = crossed(t, view, sites, tree)
+    elif inside is None or inside is view:
         return None
-    for region in tree.between(view, inside):
+    else:
+        between = tree.between(view, inside)
+    for region in between:
         if region in off:
             continue
-        if t in settled_boundary(region).output_set:
+        if region.on_tensors or t in settled_boundary(region).output_set:
             return region
         if region.escape == "default":
             continue

@@ -5,7 +5,7 @@ The sweep executes it backward; `explain` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..base.errors import RegionError
 from ..ir.node import Node, Region, Tensor
@@ -27,9 +27,10 @@ class SweepPlan:
     live      keys whose gradient somebody wants
     stop      tensors through which nothing flows
     regional  whether there are regions at all
+    sites     tensor -> the sites of tensors that it stands in
     """
 
-    __slots__ = ("live", "question", "regional", "steps", "stop")
+    __slots__ = ("live", "question", "regional", "sites", "steps", "stop")
 
     def __init__(self, question: Question, keys: Sequence[Key]) -> None:
         self.question = question
@@ -37,6 +38,7 @@ class SweepPlan:
         self.live: set[Key] = set()
         self.steps: list[Step] = []
         self.regional = False
+        self.sites: Mapping[Tensor, Sequence[Region]] = {}
         if question.xs:
             self._lay(keys)
 
@@ -45,6 +47,7 @@ class SweepPlan:
         graph = question.xs[0].node.graph
         assert graph is not None
         self.regional = bool(tree.regions) or is_marked(graph)
+        self.sites = graph.sites
         order = self._order(keys, lowest_of(question.xs, graph, tree))
         for x in question.xs:
             self.live.update(self.keys(x))
@@ -67,7 +70,7 @@ class SweepPlan:
     def _live(self, steps: Iterable[Step]) -> list[Step]:
         """The steps through which an x reaches a y, in order; notes their outputs as live."""
         live, stop, regional = self.live, self.stop, self.regional
-        moved = self.question.tree.moved
+        moved, sites = self.question.tree.moved, self.sites
         live_steps: list[Step] = []
         for step in steps:
             if not isinstance(step, Node):
@@ -75,7 +78,9 @@ class SweepPlan:
                     live_steps.append(step)
                 continue
             for t in step.inputs:
-                if not regional or (t.node.region is None and t.node not in moved):
+                if not regional or (
+                    t.node.region is None and t.node not in moved and t not in sites
+                ):
                     if t in live:
                         break
                 elif self.is_live(t, viewpoint(step, self.question.tree)):
@@ -114,7 +119,7 @@ class SweepPlan:
                 "Put what makes floats of these into it too, or say allow_empty=True."
             )
         for t in led:
-            if t not in self.stop:
+            if region.on_tensors or t not in self.stop:
                 self.live.add((t, region))
         return True
 

@@ -13,6 +13,7 @@ from ..ir.build import adopted, apply
 from ..ir.context import CONTEXT, bodies_around
 from ..ir.graph import Graph
 from ..ir.node import Region, Tensor
+from ..ir.region_tree import sites_at
 from ..ir.types import check_unmasked, compatible
 from ..ops.base import DEFAULT, NO_GRAD, ZeroTensor, constant, is_zero, scalar
 from ..ops.control import BodyGraph
@@ -248,7 +249,7 @@ def seen_outside(dx: Tensor) -> Tensor:
     """dx as it is read from here, where it was built in a region that is not open."""
     context = CONTEXT.get()
     inside = context.question.tree.moved.get(dx.node, dx.node.region)
-    if inside is None or inside.contains(context.region):
+    if (inside is None or inside.contains(context.region)) and not sites_at(dx):
         return dx
     return apply(Identity(), dx)
 

@@ -23,8 +23,9 @@ def reads(step: Step, off: Off, tree: RegionTree = MARKED) -> list[Key]:
         boundary = settled_boundary(step)
         inputs = (*boundary.inputs, *boundary.undeclared)
         return [key_of(t, step, off, tree) for t in inputs]
+    sites = step.graph.sites if step.graph is not None else {}
     for t in step.inputs:
-        if t.node.region is not None or t.node in tree.moved:
+        if t.node.region is not None or t.node in tree.moved or t in sites:
             view = viewpoint(step, tree)
             return [key_of(t, view, off, tree) for t in step.inputs]
     return list(step.inputs)
@@ -33,6 +34,14 @@ def reads(step: Step, off: Off, tree: RegionTree = MARKED) -> list[Key]:
 def step_of(key: Key) -> Step:
     """The step that makes a key's tensor."""
     return key.node if isinstance(key, Tensor) else key[1]
+
+
+def is_stopped(key: Key, stop: frozenset[Tensor]) -> bool:
+    """Whether nothing flows on from a key: from a site of tensors it does, to what is stopped."""
+    if isinstance(key, Tensor):
+        return key in stop
+    t, region = key
+    return t in stop and not region.on_tensors
 
 
 def position(step: Step) -> float:
@@ -77,7 +86,9 @@ def _spans(graph: Graph, tree: RegionTree) -> Spans:
 
 def _merged(regions: Iterable[Region]) -> Spans:
     """From the first member to the position of each, those that overlap as one."""
-    spans = [(b.first.index, b.position) for b in map(boundary_of, regions) if b.first]
+    bounds = ((boundary_of(r), r.on_tensors) for r in regions)
+    starts = [(b, b.inputs if site else b.first and b.first.outputs) for b, site in bounds]
+    spans = [(min(t.node.index for t in ts), b.position) for b, ts in starts if ts]
     merged: Spans = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1]:
@@ -114,7 +125,7 @@ def leading_to(
             continue
         order.append(step)
         for key in reads(step, off, tree):
-            if stop and (key if isinstance(key, Tensor) else key[0]) in stop:
+            if stop and is_stopped(key, stop):
                 continue
             before = step_of(key)
             if before not in place:
@@ -194,10 +205,13 @@ def _circle(stuck: list[Step], off: Off, tree: RegionTree) -> RegionError:
         else f"region {region.name!r} ({region.where}) cannot be replaced as one step: a value "
         "leaves it and comes back"
     )
-    return RegionError(
-        f"{what}, through{rows}\n"
-        "Build these inside the region too, end the region before them, or split the region."
-    )
+    remedy = "Build these inside the region too, end the region before them, or split the region."
+    if any(isinstance(s, Region) and s.on_tensors for s in path):
+        remedy = (
+            "Of sites on one tensor the first is called first: mark them in another order, or put "
+            "fewer tensors into one site."
+        )
+    return RegionError(f"{what}, through{rows}\n{remedy}")
 
 
 def _way_back(start: Step, among: set[Step], off: Off, tree: RegionTree) -> list[Step]:

@@ -13,7 +13,7 @@ from typing import Any
 from ..ir.build import apply
 from ..ir.context import CONTEXT
 from ..ir.node import Node, Region, RuleCall, Tensor
-from ..ir.region_tree import RegionTree
+from ..ir.region_tree import RegionTree, sites_at
 from ..ir.residual import viewpoint
 from ..ops.base import NO_GRAD, ZERO, Constant, ZeroTensor
 from ..ops.elementwise.accumulate import AddN
@@ -130,12 +130,14 @@ class Sweep:
 
     def _spread(self, node: Node, dxs: Sequence[Any]) -> None:
         """Deliver the own gradients of a node."""
-        inputs, regional, live = node.inputs, self.plan.regional, self.plan.live
-        tree = self.question.tree
+        plan, tree, inputs = self.plan, self.question.tree, node.inputs
+        regional, live, sites = plan.regional, plan.live, plan.sites
         for x, dx in zip(inputs, dxs, strict=True):
             if dx is NO_GRAD:
                 continue
-            if not regional or (x.node.region is None and x.node not in tree.moved):
+            if not regional or (
+                x.node.region is None and x.node not in tree.moved and x not in sites
+            ):
                 if x in live:
                     self._add(x, fitted(dx, x, node.op))
             else:
@@ -159,7 +161,8 @@ class Sweep:
         dys: list[Tensor | None] = []
         for t in boundary.outputs:
             self.context.origin = t.node
-            dys.append(None if t in self.plan.stop else self._sum((t, region)))
+            stopped = t in self.plan.stop and not region.on_tensors
+            dys.append(None if stopped else self._sum((t, region)))
         if [d for d in dys if d is not None]:
             asked = self.context.answering.asked
             if asked is not None:
@@ -196,6 +199,7 @@ class Sweep:
         pairs = [(y, dy) for y, dy in zip(site.outputs, dys, strict=True) if dy is not None]
         around = CONTEXT.get().question
         choice, tree = around.choice, around.tree
+        off |= {s for x in xs for s in sites_at(x)}
         question = Question((), xs, (), xs, choice, tree, off, self._spare(site))
         keys = [key_of(y, site.region, off, tree) for y, _ in pairs]
         sweep = Sweep(question, keys)

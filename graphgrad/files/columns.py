@@ -13,11 +13,12 @@ from typing import Any
 
 from ..base.errors import FileError
 from ..ir.flat import Flat
-from ..ir.node import Twins
+from ..ir.node import TENSORS, Twins
 from ..ir.op import Op
 from .marks import Home, MarkWriter
 from .tables import Tables
 from .values import Unwritten, written
+from .versions import SITES
 
 USUAL = {"kind": "scope", "options": ["error", "again", False, False], "attrs": {"dict": []}}
 """What is said of most regions, and left out."""
@@ -60,6 +61,7 @@ class ColumnWriter:
             "twins": [[node, i, twins[each]] for node, i, each in flat["twins"]],
             "twins_in_bodies": [[k, shared[each]] for each, k in twins.items() if each in shared],
             "again": list(map(list, flat["again"])),
+            "healed": [[*form, list(of)] for *form, of in flat["healed"]],
             "calls": [[rule, list(site), _refs(outer)] for rule, site, outer in flat["calls"]],
             "bodies": [
                 {"graph": b["graph"], "captures": list(map(_refs, b["captures"]))}
@@ -106,6 +108,8 @@ class ColumnWriter:
                 f"it cannot be saved: region {index}{_where(region['position'])} has an attribute "
                 f"with {error}."
             ) from None
+        if region["kind"] == TENSORS:
+            self.tables.needs.add(SITES)
         fields = {
             "rule": self.marks.written(region["rule"], home),
             "kind": region["kind"],

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import FileError
 from ..base.solving import Assumption
 from ..ir.flat import Flat
-from ..ir.node import Twins
+from ..ir.node import TENSORS, Twins
 from ..ir.types import TensorType
 from ..ops.control import BodyGraph
 from .columns import USUAL
@@ -75,6 +75,7 @@ class ColumnReader:
                 (node is True, size.step(node, i), size.step(node, j))
                 for node, i, j in said.get("again", ())
             ],
+            "healed": [_healed(form, size) for form in said.get("healed", ())],
             "calls": [_call(call, size) for call in said.get("calls", ())],
             "bodies": bodies,
             "again_in_bodies": [_again(r, size) for r in said.get("again_in_bodies", ())],
@@ -142,6 +143,11 @@ class ColumnReader:
         attrs = read(r["attrs"], self.tables)
         if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
             raise FileError(f"{attrs!r:.80} are no attributes of a region")
+        pins = r.get("pinned_inputs")
+        if r["kind"] == TENSORS and not (
+            pins and r.get("pinned_outputs") == pins and settled == [pins, pins]
+        ):
+            raise FileError(f"{pins!r:.80} are not what a site of tensors gives back")
         return {
             "rule": None,
             "kind": text(r["kind"]),
@@ -279,6 +285,11 @@ def _call(said: Any, size: Size) -> tuple[str, tuple[str, int], tuple[Ref, ...]]
     if kind not in ("node", "region"):
         raise FileError(f"{kind!r:.40} is neither node nor region")
     return text(rule), (kind, size.step(kind == "node", at)), size.tensors(outer)
+
+
+def _healed(said: Any, size: Size) -> tuple[int, int, str, tuple[int, ...]]:
+    first, end, name, of = said
+    return size.node(first), size.node(end - 1) + 1, text(name), tuple(map(size.node, of))
 
 
 def _again(said: Any, size: Size) -> tuple[bool, Any, int, Any, int]:

@@ -29,7 +29,7 @@ from .entries import entries_of, write_entry
 from .tables import Tables
 from .text import dump
 from .values import Unwritten, written
-from .versions import FORMAT, VERSION
+from .versions import FORMAT, FUNCTIONS, VERSION
 
 __all__ = ["save"]
 
@@ -132,7 +132,7 @@ def file_parts(
         "version": VERSION,
         "kind": kind,
         "made_by": MADE_BY,
-        "needs": ["python functions"] if tables.functions else [],
+        "needs": sorted(tables.needs | ({FUNCTIONS} if tables.functions else set())),
         "packages": dict(sorted(tables.packages.items())),
         "arrays": [sha for _, _, sha in arrays],
         "files": tables.files,

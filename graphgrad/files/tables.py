@@ -47,6 +47,7 @@ class Tables:
         self.files: list[str] = []
         self.packages: dict[str, list[str]] = {}
         self.functions: set[str] = set()
+        self.needs: set[str] = set()
         self._full_paths = full_paths
         self._types: dict[TensorType, int] = {}
         self._ops: dict[Op, int] = {}

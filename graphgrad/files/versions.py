@@ -21,7 +21,9 @@ def _with_lengths(document: Document) -> Document:
 MIGRATIONS: dict[int, Callable[[Document], Document]] = {1: _with_lengths}
 """Version -> what makes the next one of it."""
 
-KNOWN = frozenset(["python functions"])
+FUNCTIONS = "python functions"
+SITES = "sites of tensors"
+KNOWN = frozenset([FUNCTIONS, SITES])
 """What a file may need of its reader."""
 
 

@@ -15,13 +15,14 @@ from typing import Any
 from ..differentiate.site import Site
 from ..ir.node import Tensor
 from ..ops.base import apply, like
-from ..ops.create.creation import zeros_like
+from ..ops.create.creation import ones_like, zeros_like
 from ..ops.elementwise.bounds import maximum, minimum
 from ..ops.elementwise.exponential import SigmoidSlope, TanhSlope, exp, expm1, log, log1p, sqrt
-from ..ops.elementwise.logic import isfinite, logical_and, logical_or, where
+from ..ops.elementwise.logic import isfinite, logical_and, logical_not, logical_or, where
 from ..ops.elementwise.magnitudes import abs as absolute
 from ..ops.elementwise.magnitudes import hypot, sign
 from ..ops.elementwise.number_parts import frexp, ldexp
+from ..ops.elementwise.rounding import floor
 from ..ops.elementwise.sinc import SphericalBessel
 from ..ops.elementwise.trigonometry import (
     arccos,
@@ -36,6 +37,7 @@ from ..ops.elementwise.trigonometry import (
 )
 from ..ops.linalg.determinants import slogdet
 from ..ops.nn.activations import log1mexp, sigmoid, softplus
+from ..ops.nn.softmaxes import softmax
 from ..ops.reduce.reductions import max as largest
 from ..ops.reduce.reductions import mean as mean_of
 from ..ops.reduce.reductions import prod as product_of
@@ -115,6 +117,7 @@ _B = _bernoulli(20)
 _TANH = [_B[k] * 4**k * (4**k - 1) / math.factorial(2 * k) for k in range(1, 20)]
 _COTH = [_B[k] * 4**k / math.factorial(2 * k) for k in range(1, 20)]
 _ARCTAN = [(-1) ** k / (2 * k + 1) for k in range(20)]
+_ARCTANH = [1 / (2 * k + 1) for k in range(15)]
 _ARCSIN = [math.comb(2 * k, k) / 4**k / (2 * k + 1) for k in range(20)]
 _LOG1P = [(-1) ** k / (k + 1) for k in range(22)]
 
@@ -157,23 +160,23 @@ def tanc(x: Tensor) -> Tensor:
 
 def tanhc(x: Tensor) -> Tensor:
     """tanh(x) / x; 1 at 0."""
-    return near_zero(x, 0.3, _even(_TANH), lambda x: tanh(x) / x)
+    return near_zero(x, 0.5, _even(_TANH), lambda x: tanh(x) / x)
 
 
 def arctanc(x: Tensor) -> Tensor:
     """arctan(x) / x; 1 at 0."""
-    return near_zero(x, 0.2, _even(_ARCTAN), lambda x: arctan(x) / x)
+    return near_zero(x, 0.3, _even(_ARCTAN), lambda x: arctan(x) / x)
 
 
 def arcsinc(x: Tensor) -> Tensor:
     """arcsin(x) / x; 1 at 0."""
-    return near_zero(x, 0.2, _even(_ARCSIN), lambda x: arcsin(x) / x)
+    return near_zero(x, 0.3, _even(_ARCSIN), lambda x: arcsin(x) / x)
 
 
 def expm1c(x: Tensor) -> Tensor:
     """(exp(x) - 1) / x; 1 at 0."""
-    small, large = absolute(x) < 0.5, x > 40.0
-    near = series(where(small, x, 0.0), _factorials(1, 1, 1, 20))
+    small, large = absolute(x) < 1.0, x > 40.0
+    near = series(where(small, x, 0.0), _factorials(1, 1, 1, 21))
     other = where(logical_or(small, large), 1.0, x)
     far = where(large, growth(where(large, x, 40.0)), expm1(other) / other)
     return where(small, near, far)
@@ -190,7 +193,7 @@ def langevin(x: Tensor) -> Tensor:
     def near(x: Tensor) -> Tensor:
         return x * series(x * x, _COTH)
 
-    return near_zero(x, 0.5, near, lambda x: 1.0 / tanh(x) - 1.0 / x)
+    return near_zero(x, 1.0, near, lambda x: 1.0 / tanh(x) - 1.0 / x)
 
 
 def bose(x: Tensor) -> Tensor:
@@ -199,7 +202,7 @@ def bose(x: Tensor) -> Tensor:
     def near(x: Tensor) -> Tensor:
         return 0.5 * (langevin(0.5 * x) - 1.0)
 
-    return near_zero(x, 1.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
+    return near_zero(x, 2.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
 
 
 def sigmoid_slope(x: Tensor) -> Tensor:
@@ -233,19 +236,19 @@ def sinh_excess(x: Tensor) -> Tensor:
 def tan_excess(x: Tensor) -> Tensor:
     """(tan(x) - x) / x**3; 1/3 at 0."""
     signs = [(-1) ** (k + 1) * c for k, c in enumerate(_TANH[1:])]
-    return near_zero(x, 0.3, _even(signs), lambda x: (tan(x) - x) / x / x / x)
+    return near_zero(x, 0.5, _even(signs), lambda x: (tan(x) - x) / x / x / x)
 
 
 def arctan_deficit(x: Tensor) -> Tensor:
     """(x - arctan(x)) / x**3; 1/3 at 0."""
     signs = [-c for c in _ARCTAN[1:]]
-    return near_zero(x, 0.2, _even(signs), lambda x: (x - arctan(x)) / x / x / x)
+    return near_zero(x, 0.3, _even(signs), lambda x: (x - arctan(x)) / x / x / x)
 
 
 def tanh_deficit(x: Tensor) -> Tensor:
     """(x - tanh(x)) / x**3; 1/3 at 0."""
     signs = [-c for c in _TANH[1:]]
-    return near_zero(x, 0.3, _even(signs), lambda x: (x - tanh(x)) / x / x / x)
+    return near_zero(x, 0.5, _even(signs), lambda x: (x - tanh(x)) / x / x / x)
 
 
 def spherical_excess(x: Tensor) -> Tensor:
@@ -260,7 +263,7 @@ def expm1_excess(x: Tensor) -> Tensor:
     def near(x: Tensor) -> Tensor:
         return series(x, _factorials(2, 1, 1, 22))
 
-    return near_zero(x, 1.0, near, lambda x: (expm1c(x) - 1.0) / x)
+    return near_zero(x, 2.0, near, lambda x: (expm1c(x) - 1.0) / x)
 
 
 def log1p_deficit(x: Tensor) -> Tensor:
@@ -269,13 +272,29 @@ def log1p_deficit(x: Tensor) -> Tensor:
     return near_zero(x, 0.1, lambda x: series(x, signs), lambda x: (1.0 - log1pc(x)) / x)
 
 
-def vanishing(form: StableForm, order: int, naive: Function, x: Tensor) -> Tensor:
-    """x**order times a form for |x| < 1, else what is written."""
+def vanishing(form: StableForm, order: int, radius: float, naive: Function, x: Tensor) -> Tensor:
+    """x**order times a form for |x| below a radius, else what is written."""
 
     def near(x: Tensor) -> Tensor:
         return reduce(lambda y, _: y * x, range(order), form(x))
 
-    return near_zero(x, 1.0, near, naive)
+    return near_zero(x, radius, near, naive)
+
+
+def vanishing_ratio(
+    order: int, f: StableForm, g: StableForm, above: Any, below: Any, x: Tensor
+) -> Tensor:
+    """x**order f(x) / g(x) for |x| < 1, else what is written: a call of above over one of below."""
+
+    def near(x: Tensor) -> Tensor:
+        left = x ** abs(order)
+        return f(x) / g(x) * left if order > 0 else f(x) / g(x) if not order else f(x) / g(x) / left
+
+    def far(x: Tensor) -> Tensor:
+        calls = [key(x) if isinstance(key, StableForm) else apply(key, x) for key in (above, below)]
+        return calls[0] / calls[1]
+
+    return near_zero(x, 1.0, near, far)
 
 
 # --- exponentials and logarithms ----------------------------------------------------------------
@@ -291,6 +310,12 @@ def _csch_slope(site: Site, dy: Tensor) -> Tensor:
     return -dy * (csch(x) / tanh(x))
 
 
+def _exp_share_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    half = 0.5 * csch(0.5 * x)
+    return -dy * (half * half)
+
+
 def _exp_less_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, u = site.inputs
     y, large = exp_less_exp(x, u), x > 5.0
@@ -303,6 +328,28 @@ def _exp_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
     return sum_to(dy * exp(x), like=x), sum_to(-dy * exp(y), like=y)
 
 
+def _sigmoid_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(dy * sigmoid_slope(x), like=x), sum_to(-dy * sigmoid_slope(y), like=y)
+
+
+def _log_ratio_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, d = site.inputs
+    by = dy / (x + d)
+    return sum_to(-by * (d / x), like=x), sum_to(by, like=d)
+
+
+def _sin_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(dy * cos(x), like=x), sum_to(-dy * cos(y), like=y)
+
+
+def _arctan_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    a, b = (1.0 / lengths(t, ones_like(t)) for t in (x, y))
+    return sum_to(dy * a * a, like=x), sum_to(-dy * b * b, like=y)
+
+
 def _cos_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, y = site.inputs
     return sum_to(-dy * sin(x), like=x), sum_to(dy * sin(y), like=y)
@@ -312,6 +359,17 @@ SECH = own_rule("gg.healing.sech", _sech_slope, contract="exact")
 CSCH = own_rule("gg.healing.csch", _csch_slope, contract="exact")
 EXP_DIFFERENCE = own_rule("gg.healing.exp_difference", _exp_difference_slopes, contract="exact")
 COS_DIFFERENCE = own_rule("gg.healing.cos_difference", _cos_difference_slopes, contract="exact")
+SIN_DIFFERENCE = own_rule("gg.healing.sin_difference", _sin_difference_slopes, contract="exact")
+ARCTAN_DIFFERENCE = own_rule(
+    "gg.healing.arctan_difference", _arctan_difference_slopes, contract="exact"
+)
+SIGMOID_DIFFERENCE = own_rule(
+    "gg.healing.sigmoid_difference", _sigmoid_difference_slopes, contract="exact"
+)
+LOG_RATIO_DIFFERENCE = own_rule(
+    "gg.healing.log_ratio_difference", _log_ratio_difference_slopes, contract="exact"
+)
+EXP_SHARE = own_rule("gg.healing.exp_share", _exp_share_slope, contract="exact")
 EXP_LESS_EXP = own_rule("gg.healing.exp_less_exp", _exp_less_exp_slopes, contract="exact")
 
 
@@ -325,8 +383,17 @@ def sech(x: Tensor) -> Tensor:
 def csch(x: Tensor) -> Tensor:
     """1 / sinh(x) without an overflow; its slope is -csch(x) coth(x)."""
     with override_gradient(CSCH):
-        size = absolute(x)
-        return sign(x) * 2.0 * exp(-size) / -expm1(-2.0 * size)
+        large = absolute(x) > 40.0
+        far = where(large, x, 40.0)
+        return where(large, sign(far) * 2.0 * exp(-absolute(far)), 1.0 / sinh(where(large, 1.0, x)))
+
+
+def exp_share(x: Tensor) -> Tensor:
+    """exp(x) / (exp(x) - 1); its slope is -csch(x / 2)**2 / 4."""
+    with override_gradient(EXP_SHARE):
+        right = x > 0.0
+        low = where(right, -1.0, x)
+        return where(right, -1.0 / expm1(-where(right, x, 1.0)), exp(low) / expm1(low))
 
 
 def exp_less_exp(x: Tensor, u: Tensor) -> Tensor:
@@ -337,9 +404,29 @@ def exp_less_exp(x: Tensor, u: Tensor) -> Tensor:
 
 def bernoulli(x: Tensor) -> Tensor:
     """x / (exp(x) - 1); 1 at 0."""
-    small = x < 1.0
-    far = where(small, 1.0, x)
-    return where(small, 1.0 / expm1c(where(small, x, 0.0)), far * exp(-far) / -expm1(-far))
+    large = x > 1.0
+    far = where(large, x, 1.0)
+    low = near_zero(where(large, 0.0, x), 1.0, _over(expm1c), lambda x: x / expm1(x))
+    return where(large, far * exp(-far) / -expm1(-far), low)
+
+
+def _over(form: Function) -> Function:
+    return lambda x: 1.0 / form(x)
+
+
+def x_over_tanh(x: Tensor) -> Tensor:
+    """x / tanh(x); 1 at 0."""
+    return near_zero(x, 0.5, _over(tanhc), lambda x: x / tanh(x))
+
+
+def x_over_arctan(x: Tensor) -> Tensor:
+    """x / arctan(x); 1 at 0."""
+    return near_zero(x, 0.5, _over(arctanc), lambda x: x / arctan(x))
+
+
+def x_over_log1p(x: Tensor) -> Tensor:
+    """x / log(1 + x); 1 at 0."""
+    return near_zero(x, 0.5, _over(log1pc), lambda x: x / log1p(x))
 
 
 def x_over_sinh(x: Tensor) -> Tensor:
@@ -376,6 +463,55 @@ def log_cosh(x: Tensor) -> Tensor:
     s = sinh(where(small, x, 0.0))
     size = absolute(where(small, 1.0, x))
     return where(small, 0.5 * log1p(s * s), size + softplus(-2.0 * size) - LOG2)
+
+
+def log_cos(x: Tensor) -> Tensor:
+    """log(cos(x)) to all digits near 0."""
+    small = absolute(x) < 0.5
+    s = sin(where(small, x, 0.0))
+    return where(small, 0.5 * log1p(-s * s), log(cos(where(small, 0.0, x))))
+
+
+def log_tanh(x: Tensor) -> Tensor:
+    """log(tanh(x)) to all digits where tanh rounds to 1, too; NaN for x < 0."""
+    large = x > 1.0
+    far = log1p(-2.0 * sigmoid(-2.0 * where(large, x, 1.0)))
+    return where(large, far, log(tanh(where(large, 1.0, x))))
+
+
+def log_erf(x: Tensor) -> Tensor:
+    """log(erf(x)) to all digits where erf rounds to 1, too; NaN for x < 0."""
+    large = x > 1.0
+    far = log1p(-erfc(where(large, x, 1.0)))
+    return where(large, far, log(erf(where(large, 1.0, x))))
+
+
+def log_tanh_slope(x: Tensor) -> Tensor:
+    """log(1 / cosh(x)**2)."""
+    return -2.0 * log_cosh(x)
+
+
+def log_sech(x: Tensor) -> Tensor:
+    """log(1 / cosh(x))."""
+    return -log_cosh(x)
+
+
+def log_sigmoid_slope(x: Tensor) -> Tensor:
+    """log(sigmoid(x) sigmoid(-x))."""
+    return -softplus(x) - softplus(-x)
+
+
+def log1m_square(x: Tensor) -> Tensor:
+    """log(1 - x**2) by its factors."""
+    small = absolute(x) < 0.5
+    near, far = where(small, x, 0.0), where(small, 0.0, x)
+    return where(small, log1p(-near * near), log1p(far) + log1p(-far))
+
+
+def log_square_less_one(x: Tensor) -> Tensor:
+    """log(x**2 - 1) by its factors."""
+    size = absolute(x)
+    return log(size - 1.0) + log1p(size)
 
 
 def log_sinh(x: Tensor) -> Tensor:
@@ -436,32 +572,67 @@ def exp_difference(x: Tensor, y: Tensor) -> Tensor:
     with override_gradient(EXP_DIFFERENCE, inputs=[x, y]):
         first = x >= y
         top, low = where(first, x, y), where(first, y, x)
-        return where(first, like(-1.0, x), 1.0) * exp(top) * expm1(low - top)
+        return where(x > y, like(-1.0, x), 1.0) * exp(top) * expm1(_gap(low, top))
+
+
+def _gap(x: Tensor, y: Tensor) -> Tensor:
+    """x - y; 0 where both are the same infinity."""
+    same = logical_and(x == y, logical_not(isfinite(x)))
+    return where(same, 0.0, x) - where(same, 0.0, y)
 
 
 def cos_difference(x: Tensor, y: Tensor) -> Tensor:
     """cos(x) - cos(y) by the sines of half their sum and difference."""
     with override_gradient(COS_DIFFERENCE, inputs=[x, y]):
-        near = absolute(x - y) < 1.0
+        near = absolute(x - y) * (1.0 + absolute(x)) < 1.0
         both = -2.0 * sin(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
         return where(near, both, cos(x) - cos(y))
 
 
+def sin_difference(x: Tensor, y: Tensor) -> Tensor:
+    """sin(x) - sin(y) by the cosine of half their sum and the sine of half their difference."""
+    with override_gradient(SIN_DIFFERENCE, inputs=[x, y]):
+        near = absolute(x - y) * (1.0 + absolute(x)) < 1.0
+        both = 2.0 * cos(0.5 * x + 0.5 * y) * sin(0.5 * x - 0.5 * y)
+        return where(near, both, sin(x) - sin(y))
+
+
+def tanh_difference(x: Tensor, y: Tensor) -> Tensor:
+    """tanh(x) - tanh(y), of which neither rounds to 1."""
+    return 2.0 * sigmoid_difference(2.0 * x, 2.0 * y)
+
+
+def arctan_difference(x: Tensor, y: Tensor) -> Tensor:
+    """arctan(x) - arctan(y) by one angle, where that is small."""
+    with override_gradient(ARCTAN_DIFFERENCE, inputs=[x, y]):
+        large = minimum(absolute(x), absolute(y)) > 1.0
+        below = where(large, y, 1.0)
+        part = (x - y) / below
+        whole = where(large, x + 1.0 / below, 1.0 + where(large, 0.0, x) * where(large, 0.0, y))
+        near = logical_and(absolute(part) < 0.5 * absolute(whole), isfinite(x + y))
+        near = logical_and(near, whole * below > 0)
+        angle_of = arctan(where(near, part, 0.0) / where(near, whole, 1.0))
+        return where(near, angle_of, arctan(x) - arctan(y))
+
+
 def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:
     """log(exp(x) - exp(y)); NaN for x < y."""
-    return x + log1mexp(x - y)
+    return x + log1mexp(_gap(x, y))
 
 
 def sigmoid_difference(x: Tensor, y: Tensor) -> Tensor:
     """sigmoid(x) - sigmoid(y), of which neither rounds to 1."""
-    first = x >= y
-    top, low = where(first, x, y), where(first, y, x)
-    return where(first, like(-1.0, x), 1.0) * (sigmoid(top) * sigmoid(-low) * expm1(low - top))
+    with override_gradient(SIGMOID_DIFFERENCE, inputs=[x, y]):
+        first = x >= y
+        top, low = where(first, x, y), where(first, y, x)
+        size = sigmoid(top) * sigmoid(-low) * expm1(_gap(low, top))
+        return where(x > y, like(-1.0, x), 1.0) * size
 
 
 def log_ratio_difference(x: Tensor, d: Tensor) -> Tensor:
     """log(x + d) - log(x); NaN where either is."""
-    return where(x < 0, log(x), log1p(d / x))
+    with override_gradient(LOG_RATIO_DIFFERENCE, inputs=[x, d]):
+        return where(x < 0, log(x), log1p(d / absolute(x)))
 
 
 def shifted_log(*pairs: Tensor) -> Tensor:
@@ -470,6 +641,12 @@ def shifted_log(*pairs: Tensor) -> Tensor:
     top = finite_or_zero(stop_gradient(reduce(maximum, xs)))
     total = reduce(lambda a, b: a + b, [w * exp(x - top) for x, w in zip(xs, ws, strict=True)])
     return top + log(total)
+
+
+def share(axis: int, x: Tensor) -> Tensor:
+    """softmax(x); where another entry is infinity, what is finite has the share 0."""
+    lost = logical_and(x < math.inf, largest(x, axis, keepdims=True) == math.inf)
+    return where(lost, 0.0, softmax(x, axis))
 
 
 def weighted_log(axes: tuple[int, ...], keep: bool, x: Tensor, w: Tensor) -> Tensor:
@@ -511,7 +688,17 @@ def finite_or_zero(x: Tensor) -> Tensor:
 
 def x_log_x(x: Tensor) -> Tensor:
     """x log(x); 0 at 0, where the slope is infinite and none flows."""
-    return x * log(where(x != 0, x, 1.0))
+    with override_gradient(X_LOG_X, inputs=[x]):
+        return x * log(where(x != 0, x, 1.0))
+
+
+def _x_log_x_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    there = x != 0
+    return dy * where(there, log(where(there, x, 1.0)) + 1.0, 0.0)
+
+
+X_LOG_X = own_rule("gg.healing.x_log_x", _x_log_x_slope, contract="exact")
 
 
 def x_log_y(x: Tensor, y: Tensor) -> Tensor:
@@ -538,6 +725,97 @@ def log1p_times(x: Tensor) -> Tensor:
     return (1.0 + x) * log1p(where(there, x, 0.0))
 
 
+def log_one_less_square_over(x: Tensor) -> Tensor:
+    """log(1 - x**2) / x**2; -1 at 0."""
+    return near_zero(x, 0.5, lambda x: -log1pc(-x * x), lambda x: log1m_square(x) / x / x)
+
+
+def log_one_and_square_over(x: Tensor) -> Tensor:
+    """log(1 + x**2) / x**2; 1 at 0."""
+    return near_zero(x, 0.5, lambda x: log1pc(x * x), lambda x: log1p_square(x) / x / x)
+
+
+def log_cosh_over(x: Tensor) -> Tensor:
+    """log(cosh(x)) / x**2; 1/2 at 0."""
+
+    def near(x: Tensor) -> Tensor:
+        return 0.5 * sinhc(x) ** 2 * log1pc(sinh(x) ** 2)
+
+    return near_zero(x, 0.5, near, lambda x: log_cosh(x) / x / x)
+
+
+def log_cos_over(x: Tensor) -> Tensor:
+    """log(cos(x)) / x**2; -1/2 at 0."""
+
+    def near(x: Tensor) -> Tensor:
+        return -0.5 * sinc(x) ** 2 * log1pc(-(sin(x) ** 2))
+
+    return near_zero(x, 0.5, near, lambda x: log_cos(x) / x / x)
+
+
+# --- differences over what they vanish with
+
+
+def _divided(x: Tensor, y: Tensor, near: Function, far: Function, size: float = 0.0) -> Tensor:
+    """near(middle, difference) where the difference is small, else far(x, y) over it."""
+    d = x - y
+    small = absolute(d) * (1.0 + size * absolute(x)) < 1.0
+    by = where(small, 1.0, d)
+    return where(small, near(0.5 * x + 0.5 * y, where(small, d, 0.0)), far(x, y) / by)
+
+
+def _expm1c_slope(x: Tensor) -> Tensor:
+    """The slope of (exp(x) - 1) / x; 1/2 at 0."""
+    coefficients = [(k + 1) / math.factorial(k + 2) for k in range(22)]
+
+    def near(x: Tensor) -> Tensor:
+        return series(x, coefficients)
+
+    return near_zero(x, 2.0, near, lambda x: (exp(x) - expm1c(x)) / x)
+
+
+def _divided_exp_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    top, gap = maximum(x, y), -absolute(x - y)
+    less = _expm1c_slope(gap)
+    more = expm1c(gap) - less
+    of_x, of_y = (exp(top) * where(first, more, less) for first in (x >= y, x < y))
+    return sum_to(dy * of_x, like=x), sum_to(dy * of_y, like=y)
+
+
+DIVIDED_EXP = own_rule("gg.healing.divided_exp", _divided_exp_slopes, contract="exact")
+
+
+def divided_exp(x: Tensor, y: Tensor) -> Tensor:
+    """(exp(x) - exp(y)) / (x - y), with the larger one as a factor."""
+    with override_gradient(DIVIDED_EXP, inputs=[x, y]):
+        return exp(maximum(x, y)) * expm1c(-absolute(x - y))
+
+
+def divided_sin(x: Tensor, y: Tensor) -> Tensor:
+    """(sin(x) - sin(y)) / (x - y)."""
+    return _divided(x, y, lambda m, d: cos(m) * sinc(0.5 * d), sin_difference, 1.0)
+
+
+def divided_cos(x: Tensor, y: Tensor) -> Tensor:
+    """(cos(x) - cos(y)) / (x - y)."""
+    return _divided(x, y, lambda m, d: -sin(m) * sinc(0.5 * d), cos_difference, 1.0)
+
+
+def divided_log(x: Tensor, y: Tensor) -> Tensor:
+    """(log(x) - log(y)) / (x - y), by arctanh of the difference over the sum."""
+    near = logical_and(absolute(x - y) < 0.25 * absolute(x + y), x > 0)
+    a, b = where(near, x, 1.0), where(near, y, 1.0)
+    by, d = 1.0 / (a + b), where(near, 1.0, x - y)
+    q = (a - b) * by
+    return where(near, 2.0 * by * series(q * q, _ARCTANH), (log(x) - log(y)) / d)
+
+
+def divided_root(x: Tensor, y: Tensor) -> Tensor:
+    """(sqrt(x) - sqrt(y)) / (x - y)."""
+    return 1.0 / (sqrt(x) + sqrt(y))
+
+
 # --- lengths and angles -------------------------------------------------------------------------
 
 
@@ -562,18 +840,166 @@ def whole_norm(length: Tensor) -> Tensor:
     return where(length == 0, 1.0, length)
 
 
-def power_norm(p: float, axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
-    """sum(|x|**p)**(1/p) without overflow or underflow."""
-    s = _scale_of(largest(absolute(x), axes, keepdims=True))
-    q = total_of(absolute(x / s) ** p, axes, keepdims=True)
-    nought = q == 0
-    y = s * where(nought, 0.0, where(nought, 1.0, q) ** (1 / p))
+def lengths(*xs: Tensor) -> Tensor:
+    """sqrt(x1**2 + x2**2 + ...). Its slopes are directions, whose slopes do not cancel."""
+    if len(xs) == 1:
+        return absolute(xs[0])
+    with override_gradient(LENGTHS, inputs=list(xs)):
+        return reduce(hypot, xs)
+
+
+def _length_slopes(site: Site, dy: Tensor) -> tuple[Tensor, ...]:
+    return tuple([sum_to(dy * direction(x, *others), like=x) for x, *others in _each(site.inputs)])
+
+
+def _each(xs: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+    """Each of these, with the others."""
+    return [(x, *xs[:i], *xs[i + 1 :]) for i, x in enumerate(xs)]
+
+
+def _direction_slopes(site: Site, dy: Tensor) -> tuple[Tensor, ...]:
+    x, *others = site.inputs
+    rest, scale = lengths(*others), 1.0 / lengths(x, *others)
+    along, across = direction(x, *others), direction(rest, x)
+    first = sum_to(dy * (across * across) * scale, like=x)
+    parts = [(y, direction(y, x, *left)) for y, *left in _each(others)]
+    return first, *[sum_to(-dy * (along * part) * scale, like=y) for y, part in parts]
+
+
+def _inverse_length_slopes(site: Site, dy: Tensor) -> tuple[Tensor, ...]:
+    y = inverse_length(*site.inputs)
+    parts = [(x, direction(x, *others)) for x, *others in _each(site.inputs)]
+    return tuple([sum_to(-dy * (part * y) * y, like=x) for x, part in parts])
+
+
+def _log_squares_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    twice = 2.0 * dy
+    return sum_to(twice * over_squares(x, y), like=x), sum_to(twice * over_squares(y, x), like=y)
+
+
+LENGTHS = own_rule("gg.healing.lengths", _length_slopes, contract="exact")
+DIRECTION = own_rule("gg.healing.direction", _direction_slopes, contract="exact")
+INVERSE_LENGTH = own_rule("gg.healing.inverse_length", _inverse_length_slopes, contract="exact")
+LOG_SQUARES = own_rule("gg.healing.log_squares", _log_squares_slopes, contract="exact")
+
+
+def direction(x: Tensor, *others: Tensor) -> Tensor:
+    """x / sqrt(x**2 + y1**2 + ...); 0 at 0. Its slopes are products, without a difference."""
+    with override_gradient(DIRECTION, inputs=[x, *others]):
+        return x / whole_norm(reduce(hypot, others, x))
+
+
+def inverse_length(*xs: Tensor) -> Tensor:
+    """1 / sqrt(x1**2 + x2**2 + ...), of which the slopes by what is 0 are 0."""
+    with override_gradient(INVERSE_LENGTH, inputs=list(xs)):
+        return 1.0 / reduce(hypot, xs)
+
+
+def log_squares(x: Tensor, y: Tensor) -> Tensor:
+    """log(x**2 + y**2) without an overflow, and to all digits where that is near 1."""
+    with override_gradient(LOG_SQUARES, inputs=[x, y]):
+        a, b = maximum(absolute(x), absolute(y)), minimum(absolute(x), absolute(y))
+        near = logical_and(a > 0.5, a < 1.5)
+        c, d = where(near, a, 1.0), where(near, b, 0.0)
+        return where(near, log1p((c - 1.0) * (c + 1.0) + d * d), 2.0 * log(hypot(a, b)))
+
+
+def _inverse_norm_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    y = inverse_norm(tuple([i for i, d in enumerate(dy.shape) if d == 1]), True, x)
+    return -dy * ((x * y) * y) * y
+
+
+INVERSE_NORM = own_rule("gg.healing.inverse_norm", _inverse_norm_slope, contract="exact")
+
+
+def inverse_norm(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
+    """1 / sqrt(sum(x * x)), of which the slope by what is 0 is 0."""
+    with override_gradient(INVERSE_NORM, inputs=[x]):
+        y = 1.0 / norm(axes, True, x)
     return y if keep else squeeze(y, axes)
 
 
-def lengths(*xs: Tensor) -> Tensor:
-    """sqrt(x1**2 + x2**2 + ...)."""
-    return reduce(hypot, xs) if len(xs) > 1 else absolute(xs[0])
+def _squares_difference_slopes(site: Site, dy: Tensor) -> tuple[Tensor, ...]:
+    x, y, s = site.inputs
+    twice = 2.0 * dy * s
+    by_s = 2.0 * dy * ((x - y) * ((x + y) * s))
+    return sum_to(twice * (x * s), like=x), sum_to(-twice * (y * s), like=y), sum_to(by_s, like=s)
+
+
+SQUARES_DIFFERENCE = own_rule(
+    "gg.healing.squares_difference", _squares_difference_slopes, contract="exact"
+)
+
+
+def squares_difference(x: Tensor, y: Tensor, s: Tensor) -> Tensor:
+    """s**2 (x**2 - y**2) by its factors, with the slopes of the squares."""
+    with override_gradient(SQUARES_DIFFERENCE, inputs=[x, y, s]):
+        return ((x - y) * s) * ((x + y) * s)
+
+
+def _over_squares_slopes(site: Site, dy: Tensor) -> tuple[Tensor, ...]:
+    x, *others = site.inputs
+    rest, s = lengths(*others), inverse_length(x, *others)
+    first = sum_to(dy * (squares_difference(rest, x, s) * s * s), like=x)
+    away = -2.0 * dy * direction(x, *others) * s * s
+    return first, *[sum_to(away * direction(y, x, *left), like=y) for y, *left in _each(others)]
+
+
+OVER_SQUARES = own_rule("gg.healing.over_squares", _over_squares_slopes, contract="exact")
+
+
+def over_squares(x: Tensor, *others: Tensor) -> Tensor:
+    """x / (x**2 + y1**2 + ...), of which the slope along x is the product of two differences."""
+    with override_gradient(OVER_SQUARES, inputs=[x, *others]):
+        length = reduce(hypot, others, x)
+        return x / length / length
+
+
+def _root_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    return sum_to(dy * over_root(x, y), like=x), sum_to(-dy * under_root(x, y), like=y)
+
+
+def _over_root_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    a, b, r = over_root(x, y), under_root(x, y), root_of_difference(x, y)
+    return sum_to(-dy * (b * b) / r, like=x), sum_to(dy * (a * b) / r, like=y)
+
+
+def _under_root_slopes(site: Site, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = site.inputs
+    a, b, r = over_root(x, y), under_root(x, y), root_of_difference(x, y)
+    return sum_to(-dy * (a * b) / r, like=x), sum_to(dy * (a * a) / r, like=y)
+
+
+ROOT = own_rule("gg.healing.root_of_difference", _root_slopes, contract="exact")
+OVER_ROOT = own_rule("gg.healing.over_root", _over_root_slopes, contract="exact")
+UNDER_ROOT = own_rule("gg.healing.under_root", _under_root_slopes, contract="exact")
+
+
+def root_of_difference(x: Tensor, y: Tensor) -> Tensor:
+    """sqrt(x**2 - y**2) by its factors."""
+    with override_gradient(ROOT, inputs=[x, y]):
+        return _factored_root(x, y)
+
+
+def over_root(x: Tensor, y: Tensor) -> Tensor:
+    """x / sqrt(x**2 - y**2)."""
+    with override_gradient(OVER_ROOT, inputs=[x, y]):
+        return x / _factored_root(x, y)
+
+
+def under_root(x: Tensor, y: Tensor) -> Tensor:
+    """y / sqrt(x**2 - y**2)."""
+    with override_gradient(UNDER_ROOT, inputs=[x, y]):
+        return y / _factored_root(x, y)
+
+
+def _factored_root(x: Tensor, y: Tensor) -> Tensor:
+    a, b = absolute(x), absolute(y)
+    return sqrt(a - b) * sqrt(a + b)
 
 
 def scaled_root(signs: tuple[float, ...], *pairs: Tensor) -> Tensor:
@@ -584,25 +1010,9 @@ def scaled_root(signs: tuple[float, ...], *pairs: Tensor) -> Tensor:
     parts = []
     for c, x, y in zip(signs, xs, ys, strict=True):
         big = stop_gradient(absolute(x) >= absolute(y))
-        a, b = (
-            where(big, x, y),
-            where(big, y, x),
-        )  # the larger of them is divided twice at most once
+        a, b = where(big, x, y), where(big, y, x)
         parts.append(c * (a / s) * (b / s))
     return s * sqrt(reduce(lambda a, b: a + b, parts))
-
-
-def root_square_less(x: Tensor, c: float = 1.0) -> Tensor:
-    """sqrt(x**2 - c**2) by its factors."""
-    size = absolute(x)
-    return sqrt(size - c) * sqrt(size + c)
-
-
-def root_less_square(x: Tensor) -> Tensor:
-    """sqrt(1 - x**2) by its factors."""
-    small = absolute(x) < 0.5
-    near, far = where(small, x, 0.0), where(small, 0.0, x)
-    return where(small, sqrt(1.0 - near * near), sqrt(1.0 - far) * sqrt(1.0 + far))
 
 
 def angle(axes: tuple[int, ...], keep: bool, x: Tensor, y: Tensor) -> Tensor:
@@ -645,14 +1055,44 @@ def geometric(n: int, x: Tensor) -> Tensor:
     return series(x, [1.0] * n)
 
 
+def gammaln_step(n: int, x: Tensor) -> Tensor:
+    """gammaln(x + n) - gammaln(x): log|x| + ... + log|x + n - 1|; NaN where both are poles."""
+    return _unless_poles(n, x, reduce(lambda a, b: a + b, [log(absolute(x + k)) for k in range(n)]))
+
+
+def digamma_step(n: int, x: Tensor) -> Tensor:
+    """digamma(x + n) - digamma(x): 1 / x + ... + 1 / (x + n - 1); NaN where both are poles."""
+    return _unless_poles(n, x, reduce(lambda a, b: a + b, [1.0 / (x + k) for k in range(n)]))
+
+
+def _unless_poles(n: int, x: Tensor, y: Tensor) -> Tensor:
+    return where(logical_and(x == floor(x), x <= -n), math.nan, y)
+
+
+def _power_less_one_slope(site: Site, dy: Tensor) -> Tensor:
+    (x,) = site.inputs
+    n: int = site.attrs["n"]
+    return dy * (n * (1.0 + x) ** (n - 1))
+
+
+POWER_LESS_ONE = own_rule("gg.healing.power_less_one", _power_less_one_slope, contract="exact")
+
+
+def power_less_one(n: int, x: Tensor) -> Tensor:
+    """(1 + x)**n - 1."""
+    with override_gradient(POWER_LESS_ONE, inputs=[x], n=n):
+        return x * geometric(n, 1.0 + x)
+
+
 def log_det(a: Tensor) -> Tensor:
     """log(det(a)); NaN where the determinant is negative."""
     sign_of, size = slogdet(a)
     return where(stop_gradient(sign_of) < 0, math.nan, size)
 
 
-def larger_root(take: float, b: Tensor, r: Tensor, root: Tensor) -> Tensor:
-    """take * b + root, where root = sqrt(b**2 + r), without cancelling."""
-    t = take * b
-    away = t < 0
-    return where(away, r / (root - where(away, t, 0.0)), t + root)
+def larger_root(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """(-b + sqrt(b**2 - 4 a c)) / (2 a) without cancelling."""
+    root = scaled_root((1.0, -4.0), b, b, a, c)
+    away = b > 0
+    far = where(away, root + where(away, b, 0.0), 1.0)
+    return where(away, -2.0 * c / far, 0.5 * (root - where(away, 0.0, b)) / a)

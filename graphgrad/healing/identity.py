@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from ..ir.node import Tensor
 from ..ops.elementwise.logic import WHERE
 from ..ops.sources import placeholder
 from .forms import StableForm
+from .formulas import arguments_of, function_of
 from .matching import Bound, Matcher
 from .reading import Reader
 from .terms import ATOM, CALL, PRODUCT, SUM, CancelsError, Term, Terms
@@ -29,19 +31,21 @@ PLAIN = 3  # a stable form of so few ops is seen through by other identities
 AGAIN = 30  # times that one term may be rewritten
 
 
+Ranges: TypeAlias = Sequence[tuple[float, float]]
+
+
 class RealIdentity:
     """An identity of real functions: one row of the table.
 
     name     by which it is known
     kind     one of KINDS
     algebra  `log(1 + exp(x)) -> softplus(x)`
-    naive    the function that is matched, of tensors; for a rule an instance of what it rewrites
-    stable   what it becomes, of the same tensors
     wrong    where the naive one is wrong, in words
     source   where the stable form is from
+    naive    the function that is matched, of tensors; for a rule an instance of what it rewrites
+    stable   what it becomes, of the same tensors
     ranges   for each argument the numbers between which both are defined
     rule     what matches where a pattern cannot say it: sums of any length, axes
-    heads    what a term calls, or SUM or PRODUCT, for which the rule is asked
     shapes   the shapes of the arguments; scalars if there are none
     """
 
@@ -50,22 +54,20 @@ class RealIdentity:
         name: str,
         kind: str,
         algebra: str,
+        wrong: str,
+        source: str,
         naive: Callable[..., Tensor],
         stable: Callable[..., Any],
-        wrong: str,
-        source: str = "",
-        *,
-        ranges: Sequence[tuple[float, float]] = (),
+        ranges: Ranges = (),
         rule: Rule | None = None,
-        heads: tuple[Any, ...] = (),
-        shapes: tuple[tuple[int, ...], ...] | None = None,
+        shapes: tuple[tuple[int, ...], ...] = (),
     ) -> None:
         self.name, self.kind, self.algebra = name, kind, algebra
-        self.naive, self.stable, self.wrong, self.source = naive, stable, wrong, source
+        self.wrong, self.source = wrong, source
+        self.naive, self.stable, self.rule = naive, stable, rule
         self.arity = len(signature(naive).parameters)
         self.shapes = shapes or ((),) * self.arity
         self.ranges = tuple(ranges) or ((-float("inf"), float("inf")),) * self.arity
-        self.rule, self.heads = rule, heads
 
     @property
     def written(self) -> str:
@@ -79,6 +81,33 @@ class RealIdentity:
 
     def __repr__(self) -> str:
         return f"<{self.kind} identity {self.name}: {self.algebra}>"
+
+
+def row(
+    kind: str,
+    name: str,
+    algebra: str,
+    wrong: str,
+    source: str,
+    *,
+    naive: str = "",
+    stable: Any = "",
+    ranges: Ranges = (),
+    rule: Rule | None = None,
+    shapes: tuple[tuple[int, ...], ...] = (),
+) -> RealIdentity:
+    """A row of the table: the algebra is what is matched and made, unless that is said apart.
+
+    Arguments are the names in the formula in alphabetical order.
+    """
+    written, _, now = algebra.partition(" -> ")
+    names = arguments_of(naive or written)
+    made = function_of(stable or now, names) if isinstance(stable, str) else stable
+    naively = function_of(naive or written, names)
+    return RealIdentity(name, kind, algebra, wrong, source, naively, made, ranges, rule, shapes)
+
+
+peephole, regimes, scaling, closed = (partial(row, kind) for kind in KINDS)
 
 
 class TermPattern:
@@ -99,8 +128,6 @@ class TermPattern:
 
     def __call__(self, rewriter: Rewriter, term: Term) -> Term | None:
         """What a term becomes that is an instance of it."""
-        if not self.term.calls <= term.calls:
-            return None
         for m in rewriter.matcher.whole(self.term, term):
             if any(atom not in m.bound for atom in self.atoms):
                 continue
@@ -148,20 +175,24 @@ class Rewriter:
     """Rewrites terms by identities until none applies.
 
     by_head  what a term calls, or its kind -> the identities for it, in the order of the table
+    fitting  (that, what is called in a term) -> those of them that may apply
     by       the name of the row that a rule of several rows applied
+    table    another one, whose identities are its own
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table: Rewriter | None = None) -> None:
         self.reader = Reader()
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
-        self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
+        self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = table.by_head if table else {}
+        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = table.fitting if table else {}
         self.by: str | None = None
 
     def put(self, identity: RealIdentity, rule: Rule, heads: tuple[Any, ...]) -> None:
         """Take an identity in."""
         for head in heads:
             self.by_head.setdefault(head, []).append((identity, rule))
+        self.fitting.clear()
 
     def rewritten(self, term: Term) -> tuple[Term, list[RealIdentity]]:
         """What a term becomes, and by which identities."""
@@ -182,22 +213,29 @@ class Rewriter:
         if term.kind == ATOM:
             return None
         head = term.key if term.kind == CALL else term.kind
-        rules = self.by_head.get(head, []) + self.by_head.get(type(head), [])
-        tried: set[Rule] = set()
-        for identity, rule in rules:
-            if rule in tried:
-                continue
-            tried.add(rule)
+        fitting = self.fitting.get((head, term.calls))
+        if fitting is None:
+            fitting = self.fitting[head, term.calls] = self._fitting(head, term)
+        for identity, rule in fitting:
             self.by = None
             try:
                 made = rule(self, term)
             except CancelsError:
                 continue
             if made is not None and made is not term:
-                named = [i for i, r in rules if r is rule and i.name == self.by]
+                rows = self.by_head.get(head, []) + self.by_head.get(type(head), [])
+                named = [i for i, r in rows if r is rule and i.name == self.by]
                 fired.append(named[0] if named else identity)
                 return made
         return None
+
+    def _fitting(self, head: Any, term: Term) -> list[tuple[RealIdentity, Rule]]:
+        """Each rule once that may apply to a term that calls what this one does."""
+        found: dict[Rule, RealIdentity] = {}
+        for identity, rule in self.by_head.get(head, []) + self.by_head.get(type(head), []):
+            if not isinstance(rule, TermPattern) or rule.term.calls <= term.calls:
+                found.setdefault(rule, identity)
+        return [(identity, rule) for rule, identity in found.items()]
 
 
 def read_all(rewriter: Rewriter, graph: Graph, y: Tensor) -> Term:

@@ -105,16 +105,26 @@ class LongReal:
         return str(mp.nstr(self.v, 20))
 
 
-def _real(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of mpmath for each element; NaN outside of its domain, infinite at its poles."""
+HUGE = 4500
+"""Bits: mpmath takes as many digits as an argument has, and that of exp(exp(x)) may have a million.
+"""
+
+
+def _real(f: Callable[..., Any], steep: bool = False) -> Callable[..., Any]:
+    """A function of mpmath for each element; NaN outside of its domain, infinite at its poles.
+
+    Of one that is steep, arguments beyond 2**HUGE are infinite.
+    """
 
     def one(*xs: Any) -> LongReal:
         vs = [LongReal(x).v for x in xs]
+        if steep:
+            vs = [mp.sign(v) * mp.inf if v and mp.mag(v) > HUGE else v for v in vs]
         if any(mp.isnan(v) for v in vs):
             return LongReal(math.nan)
         try:
             y = f(*vs)
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, OverflowError):
             return LongReal(math.nan)
         return LongReal(math.nan if isinstance(y, mp.mpc) else y)
 
@@ -124,6 +134,12 @@ def _real(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _arity(f: Any) -> int:
     return f.__code__.co_argcount if hasattr(f, "__code__") else 1
+
+
+def _exp(x: Any) -> Any:
+    """mpmath takes powers of e where x is whole, which is slow where that is large."""
+    half = mp.mpf(0.5)
+    return mp.exp(x) if abs(x) < 1e9 or mp.isinf(x) else mp.exp(x - half) * mp.exp(half)
 
 
 def _log(x: Any) -> Any:
@@ -154,12 +170,12 @@ def _bessel(n: int) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp": lambda x: mp.exp(x),
+    "exp": _exp,
     "log": _log,
     "log2": lambda x: _log(x) / mp.log(2),
     "log10": lambda x: _log(x) / mp.log(10),
     "exp2": lambda x: mp.mpf(2) ** x,
-    "expm1": lambda x: mp.expm1(x),
+    "expm1": lambda x: mp.expm1(x) if abs(x) < 1 else _exp(x) - 1,
     "log1p": lambda x: _log(1 + x),
     "sqrt": lambda x: mp.sqrt(x),
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
@@ -190,6 +206,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "minimum": lambda x, y: min(x, y),
 }
 """What a namespace calls them -> the function."""
+STEEP = ("exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh")
 
 OPS: dict[str, Callable[..., Any]] = {
     "Erf": lambda x: mp.erf(x),
@@ -205,7 +222,9 @@ OPS: dict[str, Callable[..., Any]] = {
     "SigmoidSlope": lambda x: _sigmoid(x) * _sigmoid(-x),
     "TanhSlope": lambda x: 1 / mp.cosh(x) ** 2,
     "Softplus": lambda x: mp.log1p(mp.exp(-abs(x))) + max(x, 0),
-    "Log1mExp": lambda x: mp.log(-mp.expm1(-x)) if x > 0 else (-mp.inf if x == 0 else mp.nan),
+    "Log1mExp": lambda x: (
+        mp.log(-FUNCTIONS["expm1"](-x)) if x > 0 else (-mp.inf if x == 0 else mp.nan)
+    ),
     "AtanSlope": lambda x: 1 / (1 + x * x),
 }
 """Op types whose kernels are not formulas of these -> the function."""
@@ -255,7 +274,7 @@ class ManyDigits:
 
     def __init__(self) -> None:
         for name, f in FUNCTIONS.items():
-            setattr(self, name, _real(f))
+            setattr(self, name, _real(f, name in STEEP))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -339,7 +358,7 @@ def _node(xp: ManyDigits, node: Node, inputs: list[Any]) -> tuple[Any, ...]:
         return _array(_real(lambda x: mp.sign(x))(det)), _array(size)
     special = OPS.get(op.type) or (_bessel(op.order) if op.type == "SphericalBessel" else None)
     if special is not None:
-        return (_array(_real(special)(*inputs)),)
+        return (_array(_real(special, steep=True)(*inputs)),)
     if op.type == "Exponent":
         whole = np.frompyfunc(lambda a: int(mp.frexp(LongReal(a).v)[1]), 1, 1)
         return (np.asarray(whole(inputs[0]), dtype=node.outputs[0].dtype),)

@@ -59,9 +59,7 @@ def identity(
     needed_package("identity()")
     if any(i.name == name for i in (*IDENTITIES, *OWN.values())):
         raise ValueError(f"there is an identity {name!r} already: give another name")
-    made = RealIdentity(
-        name, PEEPHOLE, f"{written} -> {now}", naive, stable, wrong, source, ranges=ranges
-    )
+    made = RealIdentity(name, PEEPHOLE, f"{written} -> {now}", wrong, source, naive, stable, ranges)
     _check(made)
     OWN[name] = made
     forget_compiled()

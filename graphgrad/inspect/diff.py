@@ -13,6 +13,7 @@ from typing import Any
 
 from ..ir.node import Node
 from ..ir.notebook import show_as_graph
+from ..ir.region_tree import sites_at
 from ..ir.residual import Residual
 from .scene.matching import mark_twins, matched, reads_of
 from .scene.subject import Subject, subject_of
@@ -181,6 +182,7 @@ def _mark(node: Node) -> str:
         region = region.parent
     if node.stamp is not None:
         names.append(f"stamp {getattr(node.stamp, 'name', node.stamp)!r}")
+    names += [f"tensors {site.name!r}" for t in node.outputs for site in sites_at(t)]
     return ", ".join(names)
 
 

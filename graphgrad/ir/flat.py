@@ -17,10 +17,11 @@ from ..base.length import Length
 from ..base.position import full, is_library
 from ..base.solving import Assumption
 from .graph import Graph
-from .node import Members, Node, Region, RuleCall, Tensor, new_node
+from .node import HealedForm, Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op
 from .program import Program
 from .residual import Residual, residual_op
+from .tensor_sites import note_sites
 
 Flat = dict[str, Any]
 Carry = Callable[[Any, "Node | Region"], Any] | None
@@ -67,6 +68,7 @@ def _flat_graph(graph: Graph, carry: Carry, within: dict[Any, Path], path: Path)
         for s, of in graph.again.items()
         if _both_in(graph, s, of)
     ]
+    flat["healed"] = list(map(tuple, graph.healed))
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry, within, (*path, i)) for b, i in bodies.items()]
     return flat
@@ -110,6 +112,7 @@ def _restored(graph: Graph, flat: Flat, within: dict[Any, Any]) -> Graph:
         for (i, k), (j, m) in data["captures"]:
             body.capture(body.nodes[j].outputs[m], nodes[i].outputs[k])
     graph.regions.extend(regions)
+    note_sites(graph)
     graph.scattered.extend(regions[i] for i in flat["scattered"])
     _restore_copies(graph, flat, within)
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
@@ -148,6 +151,7 @@ def _restore_copies(graph: Graph, flat: Flat, within: dict[Any, Any]) -> None:
     for is_node, i, j in flat["again"]:
         steps: Any = graph.nodes if is_node else graph.regions
         graph.again[steps[i]] = steps[j]
+    graph.healed = [HealedForm(*form) for form in flat.get("healed", ())]
     for is_node, at, i, of, j in flat.get("again_in_bodies", ()):  # of the outermost graph
         new, first = (reduce(lambda g, k: within[g][k], path_of(b), graph) for b in (at, of))
         steps = (new.nodes, first.nodes) if is_node else (new.regions, first.regions)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import count
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.ancestry import OUTSIDE, Ancestry
 from ..base.errors import (
@@ -247,6 +247,9 @@ NUMBERS = count()
 STAMP = "stamped "
 """With an op type, the kind of a region that stands for one stamped node in a batch."""
 
+TENSORS = "tensors"
+"""The kind of a region that is a site of tensors."""
+
 
 class Region:
     """A marked set of nodes whose derivative is a rule's.
@@ -370,6 +373,11 @@ class Region:
         return self.kind.removeprefix(STAMP) if self.kind.startswith(STAMP) else None
 
     @property
+    def on_tensors(self) -> bool:
+        """Whether it is a site of tensors: nothing is inside, its inputs are its outputs."""
+        return self.kind == TENSORS
+
+    @property
     def where(self) -> str:
         """`model.py:40`: where it was opened."""
         if self.position is not None or self.origin is None:
@@ -467,6 +475,19 @@ class Twins:
         return Twins, ()
 
 
+class HealedForm(NamedTuple):
+    """A run of nodes, from first to before end, that compute what others did.
+
+    name  of the identity; empty for one node that is built anew as it was
+    of    the nodes of what was written, by index
+    """
+
+    first: int
+    end: int
+    name: str
+    of: tuple[int, ...]
+
+
 class Graph:
     """A static dataflow graph. It only grows: nodes never change and are never removed, but for
     those of a call of gg.onnx.differentiate that failed.
@@ -486,10 +507,12 @@ class Graph:
     scratch  whether it is there to be built anew: a trace, or one example of a batch
     number   how many graphs were made before it
     scattered  regions that were marked afterwards: their readers may stand among their members
+    sites    tensor -> the sites of tensors that it stands in, the first marked first
     boundaries  what is known of what its regions hold, and what crosses them (regions.boundary)
     index    what selections and marks find again without a look at every node (regions.index)
     twins    node or region of which there are several copies -> what they have in common
-    again    node or region that was built once more for a gradient -> what it was built from
+    again    node or region that was built once more, for a gradient say -> what it was built from
+    healed   nodes that compute what others did before the graph was healed, in order
     seed, draws  of random numbers without a seed: the graph's, and how many were built so far
 
     Raises: GraphError for a name that is no string; TypeError for a seed that is no int.
@@ -514,12 +537,14 @@ class Graph:
         self.maps: list[Any] = []
         self.assumptions: list[Assumption] = []
         self.scattered: list[Region] = []
+        self.sites: dict[Tensor, tuple[Region, ...]] = {}
         self.state = State(self)
         self.boundaries: Any = None
         self.index: Any = None
         self.residuals: dict[Any, Tensor] = {}
         self.twins: dict[Node | Region, Twins] = {}
         self.again: dict[Node | Region, Node | Region] = {}
+        self.healed: list[HealedForm] = []
         self.seed = index(seed)
         self.draws = 0
         self._named: dict[str, Node] = {}
@@ -681,6 +706,7 @@ class Graph:
             replace: bool = False,
             allow_inside: bool = False,
             allow_empty: bool = False,
+            together: bool = False,
             **attrs: Any,
         ) -> list[Node | Region]: ...
         def unmark(self, selection: Any) -> list[Node | Region]: ...

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..base.ancestry import OUTSIDE, Ancestry
-from .node import Graph, Members, Node, Region, ancestry_of, enclosing
+from .node import Graph, Members, Node, Region, Tensor, ancestry_of, enclosing
 
 Item = Node | Region
 
@@ -130,6 +130,12 @@ class NamedTree(RegionTree):
                 ancestry = known[here] = known.get(here) or Ancestry(here, ancestry)
             known[each] = ancestry
         return ancestry
+
+
+def sites_at(t: Tensor) -> tuple[Region, ...]:
+    """The sites of tensors that t stands in, the outermost first."""
+    graph = t.node.graph
+    return graph.sites.get(t, ()) if graph is not None and graph.sites else ()
 
 
 def is_same(a: object, b: Region) -> bool:

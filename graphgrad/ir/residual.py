@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..base.lazy import LazyModule
 from .facts import Memory
 from .node import Node, Region, RuleCall, Tensor, common_region, new_node
 from .op import Gradients, Op, Types
-from .region_tree import MARKED, RegionTree, is_same
+from .region_tree import MARKED, RegionTree, is_same, sites_at
 from .types import TensorType
 
 if TYPE_CHECKING:
     from .context import Context
+
+_sites = LazyModule("graphgrad.ir.tensor_sites")
 
 
 class Residual(Op, interned=False):
@@ -57,9 +60,9 @@ def viewpoint(node: Node, tree: RegionTree = MARKED) -> Region | None:
 
 def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """The inputs of a derived node, with a Residual for each read that is one."""
-    moved = context.question.tree.moved
+    moved, sites = context.question.tree.moved, context.graph.sites
     for t in inputs:
-        if t.node.region is not None or t.node in moved:
+        if t.node.region is not None or t.node in moved or t in sites:
             return tuple([residual_of(t, context) for t in inputs])
     return inputs
 
@@ -74,6 +77,14 @@ def vantage(t: Tensor, context: Context) -> Region | None:
     """The region from inside which t is seen now: the open one, or one that is derived from."""
     tree, at = context.question.tree, context.region
     inside = tree.moved.get(t.node, t.node.region)
+    sites = sites_at(t)
+    if sites:
+        for region in _sites.crossed(t, at, sites, tree):
+            derived = _sites.is_below if region.on_tensors else derived_from
+            if not derived(region, context.origin, t, tree):
+                break
+            at = region
+        return at
     if inside is None or inside is at:
         return at
     for region in tree.between(at, inside):

@@ -11,7 +11,7 @@ from .node import Graph, Region
 __all__ = ["undone_on_error"]
 
 LISTS = ("nodes", "regions", "maps", "assumptions", "scattered")
-DICTS = ("residuals", "twins", "again", "_named", "_suffix")
+DICTS = ("residuals", "twins", "again", "sites", "_named", "_suffix")
 
 
 @contextmanager

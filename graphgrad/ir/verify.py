@@ -29,6 +29,10 @@ def verify_graph(graph: Graph) -> None:
         if node.region is not None and node.region.graph is not graph:
             raise GraphError(f"{node!r} is in a region of another graph")
         names.add(node.name)
+    sites = [(t, r) for r in graph.regions if r.on_tensors for t in r.pinned_inputs or ()]
+    known = [(t, site) for t, standing in graph.sites.items() for site in standing]
+    if set(sites) != set(known) or any(t.graph is not graph for t, _ in sites):
+        raise GraphError("the sites of tensors of the graph are not those that its regions are")
 
 
 def verify_program(program: Program) -> None:

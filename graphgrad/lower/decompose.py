@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..ir.build import without_graph
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
@@ -13,13 +15,18 @@ WRITE = (
 )
 
 
-def decompose(program: Program) -> Program:
-    """The program with ops taken apart, as they say, where lengths are known and not 0."""
+def decompose(program: Program, whole: Callable[[Node], bool] = lambda node: False) -> Program:
+    """The program with ops taken apart, as they say, where lengths are known and not 0.
+
+    whole: nodes that stay, since what runs the program has something better for them.
+    """
 
     def visit(node: Node) -> tuple[Tensor, ...] | None:
         if type(node.op).decompose is Op.decompose or node.controls:
             return None
         if any(not t.type.static or 0 in t.shape for t in (*node.inputs, *node.outputs)):
+            return None
+        if whole(node):
             return None
         made = node.op.decompose(Making(node))
         return None if made is None else (made,)

@@ -29,13 +29,18 @@ def fuse_loops(
     return made if any(type(n.op) is Fused for n in made.nodes) else program
 
 
-def gathered(program: Program, fusions: Sequence[Fusion], free: Iterable[Node] = ()) -> Program:
-    """The program with each fusion as one Fused node, in an order close to its own.
+def gathered(
+    program: Program,
+    fusions: Sequence[Fusion],
+    free: Iterable[Node] = (),
+    kind: type[Fused] = Fused,
+) -> Program:
+    """The program with each fusion as one node of a kind of Fused, in an order close to its own.
 
     No path leads out of a fusion and back. Fusions take copies of the free nodes that they read;
     one of a node that reads none stays that node.
     """
-    return _Gathering(program, fusions, frozenset(free)).run()
+    return _Gathering(program, fusions, frozenset(free), kind).run()
 
 
 class _Unit(NamedTuple):
@@ -47,8 +52,15 @@ class _Unit(NamedTuple):
 
 
 class _Gathering:
-    def __init__(self, program: Program, fusions: Sequence[Fusion], free: frozenset[Node]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        fusions: Sequence[Fusion],
+        free: frozenset[Node],
+        kind: type[Fused],
+    ) -> None:
         self.program = program
+        self.kind = kind
         self.given = frozenset(program.inputs)
         self.free = free
         self.place = {n: i for i, n in enumerate(program.nodes)}
@@ -88,7 +100,8 @@ class _Gathering:
                     for t in n.outputs
                     if t in wanted or readers.get(t, {i}) != {i}
                 ]
-                made = _fused_node(unit, unit.space, outputs, new)
+                op = self.kind(Program(unit.inputs, outputs, unit.nodes), unit.space)
+                made = _fused_node(unit, op, new)
             made.controls = tuple(dict.fromkeys([order[w] for w in self._waits(unit)]))
             order[i] = made
         outputs = [new.get(t, t) for t in self.program.outputs]
@@ -126,12 +139,9 @@ class _Gathering:
         return feeds
 
 
-def _fused_node(
-    unit: _Unit, space: Space, outputs: list[Tensor], new: dict[Tensor, Tensor]
-) -> Node:
-    op = Fused(Program(unit.inputs, outputs, unit.nodes), space)
+def _fused_node(unit: _Unit, op: Fused, new: dict[Tensor, Tensor]) -> Node:
     made = derive(unit.nodes[-1], op, tuple([new.get(t, t) for t in unit.inputs]))
-    new.update(zip(outputs, made.outputs, strict=True))
+    new.update(zip(op.program.outputs, made.outputs, strict=True))
     return made
 
 

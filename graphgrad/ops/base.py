@@ -19,6 +19,7 @@ from ..ir.graph import current
 from ..ir.node import Node, Tensor
 from ..ir.onnx import Onnx
 from ..ir.op import Gradients, Op, Samples, Types
+from ..ir.region_tree import sites_at
 from ..ir.types import (
     Array,
     DType,
@@ -391,7 +392,7 @@ def count(what: str, n: Any) -> Any:
 def wants(x: Tensor) -> bool:
     """Whether the running gradient has a use for the gradient of x. True outside gradients."""
     live = CONTEXT.get().answering.live
-    return live is None or x in live or x.node.region is not None
+    return live is None or x in live or x.node.region is not None or bool(sites_at(x))
 
 
 # --- structural zeros --------------------------------------------------------------------------

@@ -168,6 +168,8 @@ def contents_of(region: Region) -> Contents:
 
 def is_empty(region: Region) -> bool:
     """Whether nothing lies in a region: one that was unmarked is there for what it was read for."""
+    if region.on_tensors:
+        return False
     scan(region.graph)
     return contents_of(region).first is None
 

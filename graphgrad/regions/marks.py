@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from ..base.errors import RegionError
 from ..base.flags import truth
+from ..base.lazy import LazyModule
 from ..base.position import Position, caller, show
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, RuleCall, Tensor, rule_name
+from ..ir.region_tree import sites_at
 from ..ir.residual import Residual, viewpoint
 from .boundary import Read, boundaries_of, boundary_of, why_idle
 from .index import bodies_of, index_of
@@ -41,6 +43,9 @@ from .select import (
 
 __all__: list[str] = []
 
+_sites = LazyModule("graphgrad.ir.tensor_sites")
+_tensors = LazyModule("graphgrad.regions.tensors")
+
 Site = Node | Region
 T = TypeVar("T")
 
@@ -58,6 +63,7 @@ def mark(
     replace: bool = False,
     allow_inside: bool = False,
     allow_empty: bool = False,
+    together: bool = False,
     **attrs: Any,
 ) -> list[Site]:
     """`graph.mark("Relu", rule)`: put a rule on what a selection selects.
@@ -77,9 +83,17 @@ def mark(
     its default is known only when it runs. So a selection of which every match lies inside regions
     is an error that names one, unless allow_inside says that the rule does ask.
 
+    With together=True the site is one of tensors: those that what is selected makes, or those
+    given. Its rule gets all their gradients at once, each added up over all who read the tensor;
+    what it returns is handed on instead, as results or to what made the tensors. It is as if all
+    readers read the outputs of one region of identities, but nothing is built and no reader
+    changes. site.inputs and site.outputs are the tensors; site.default gives the gradients back. Of
+    several sites on one tensor, the rule that was put first is called first.
+
     Parameters:
         graph: that of `graph.mark`.
-        selection: an op type, a node, a region, or what gg.select makes.
+        selection: an op type, a node, a region, or what gg.select makes; with together=True also a
+            tensor or any nesting of them.
         rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
         inputs, outputs: tensors that are the boundary of the region, in this order; None: inferred.
         escape, order, late, attrs: as for override_gradient.
@@ -87,6 +101,7 @@ def mark(
             regions this is needed.
         allow_inside: everything selected may lie inside a region that is there.
         allow_empty: a selection of nothing, or of nothing that a gradient can reach, is no error.
+        together: whether it is a site of tensors.
 
     Returns: the sites, a list of nodes and regions.
 
@@ -113,6 +128,10 @@ def mark(
     check_reference(rule, lambda: f"named by the mark at {show(at)}", late)
     options: dict[str, Any] = {"escape": escape, "order": order, "late": late, "attrs": attrs}
     options["allow_empty"] = allow_empty
+    if truth("together", together):
+        _check_together(inputs, outputs, escape, replace)
+        site = _tensors.site_for(graph, selection, rule, at, allow_inside, options)
+        return [] if site is None else [_to_the_end(lambda: _tensors.put_site(site))]
     pinned = inputs is not None or outputs is not None
     regional = pinned or bool(attrs) or (escape, order) != ("error", "again")
     targets = _targets(graph, selection, allow_empty)
@@ -133,6 +152,18 @@ def mark(
         if isinstance(plan, NewRegion):
             plan.region = _region_for(plan, rule, at, options)
     return _to_the_end(lambda: _put(plans, again, rule, at, options))
+
+
+def _check_together(inputs: Any, outputs: Any, escape: str, replace: bool) -> None:
+    given = {"inputs": inputs, "outputs": outputs, "escape": escape != "error" or None}
+    given["replace"] = replace or None
+    for name, value in given.items():
+        if value is not None:
+            raise RegionError(
+                f"{name}= is not for a site of tensors, which are its inputs and outputs, and may "
+                "stand in several. To give one another rule: graph.mark(site, rule, "
+                "replace=True)."
+            )
 
 
 def unmark(graph: Graph, selection: Any) -> list[Site]:
@@ -362,7 +393,8 @@ def _apply(plan: Plan, rule: Any, at: Position | None, options: dict[str, Any]) 
         site.stamp = rule
         index_of(site.graph).stamped[site] = None
     else:
-        site.rule, site.position, site.kind = rule, at, "scope"
+        site.rule, site.position = rule, at
+        site.kind = site.kind if site.on_tensors else "scope"
         for name, value in options.items():
             setattr(site, name, value)
     return site
@@ -417,7 +449,8 @@ def _take_in(fresh: Sequence[NewRegion]) -> None:
 def _marked(target: Target) -> Site | None:
     """The mark that a target has; RegionError for a group that is no region."""
     if isinstance(target, Region):
-        return target if members_of(target) and target.group is None else None
+        marked = target.on_tensors or (members_of(target) and target.group is None)
+        return target if marked else None
     if isinstance(target, Node):
         return target if target.stamp is not None else region_of(Group((target,), _nothing))
     region = region_of(target)
@@ -435,6 +468,8 @@ _nothing: Any = None
 def _not_marked(target: Target) -> str:
     around = target.region if isinstance(target, Node) else None
     inside = f", which is a member of {around!r}" if around is not None else ""
+    sites = [s for n in nodes_of(target) for t in n.outputs for s in sites_at(t)]
+    inside += f"; a tensor of it stands in {sites[0]!r}: graph.unmark that" if sites else ""
     shown = f"{target.name} ({target.where})" if isinstance(target, Node) else repr(target)
     return f"{shown}{inside}"
 
@@ -496,6 +531,8 @@ def _forget(graph: Graph, gone: set[Region]) -> None:
         graph.twins.pop(region, None)
     for index, region in enumerate(graph.regions):
         region.index = index
+    if graph.sites:
+        _sites.note_sites(graph)
 
 
 Graph.mark = mark  # type: ignore[method-assign, assignment]

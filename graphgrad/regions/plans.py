@@ -13,7 +13,7 @@ from ..base.errors import GraphError, RegionError
 from ..base.tree import flatten
 from ..ir.graph import Graph
 from ..ir.node import Node, Region, Tensor, common_region, enclosing
-from ..ir.region_tree import MARKED, RegionTree
+from ..ir.region_tree import MARKED, RegionTree, sites_at
 from ..ir.residual import Residual, derived_from, viewpoint
 from .boundary import boundaries_of, contents_of, scan, why_idle
 from .contents import Contents, Use, when_used
@@ -117,10 +117,30 @@ def check_members(group: Group) -> None:
         if node.op.source:
             raise RegionError(
                 f"{node.name} ({node.type}, built at {node.where}) is in {group!r}, but "
-                "placeholders and variables are never members of a region"
+                "placeholders and variables are never members of a region.\nFor a rule on the "
+                "gradients of these tensors say graph.mark(..., together=True)."
             )
         if type(node.op) is Residual:
             check_has_gradient(node)
+    if group.graph.sites:
+        _check_sites(group)
+
+
+def _check_sites(group: Group) -> None:
+    """RegionError for a tensor in a site around the group that something inside reads."""
+    among = set(group.nodes)
+    for t in (t for n in group.nodes for t in n.outputs):
+        for site in sites_at(t):
+            inside = site.parent is not None and members_of(site.parent)
+            if inside and among.issuperset(inside):
+                continue
+            for reader in index_of(group.graph).readers_of([t.node]):
+                if reader in among and any(x is t for x in reader.inputs):
+                    raise RegionError(
+                        f"{group!r} would hide {t.name} ({t.where}), which {reader.name} "
+                        f"({reader.where}) reads inside it, from {site!r}, a site of tensors that "
+                        "it stands in.\nUnmark that first, or mark it after this."
+                    )
 
 
 def check_has_gradient(node: Node) -> None:
@@ -131,7 +151,8 @@ def check_has_gradient(node: Node) -> None:
             + (
                 "is the door through which a derivative reads a region; it cannot be marked"
                 if node.inputs
-                else "has no inputs, so there is no gradient to override"
+                else "has no inputs, so there is no gradient to override.\nFor a rule on the "
+                "gradient of what it makes say graph.mark(..., together=True)."
             )
         )
 

@@ -107,8 +107,8 @@ _own: dict[str, Rule] = {}
 _library: dict[str, Callable[..., Any]] = {}
 _lock = lock_of_module()
 
-OWN = "gg.rules."
-"""What the names of graphgrad's own rules begin with."""
+OWN = {"gg.rules.": "graphgrad.rules", "gg.healing.": "graphgrad.healing.forms"}
+"""What the names of graphgrad's own rules begin with, and the module that names them."""
 
 
 def _import_library() -> None:
@@ -133,8 +133,9 @@ def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
 
 def _own_of(name: str) -> Rule | None:
     """The rule of this name that graphgrad puts itself."""
-    if name.startswith(OWN):
-        _import_library()
+    for start, module in OWN.items():
+        if name.startswith(start):
+            import_module(module)
     return _own.get(name)
 
 

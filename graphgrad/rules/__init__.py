@@ -7,10 +7,11 @@ Most functions return a rule, to be put wherever a rule can be; some build tenso
 from typing import TYPE_CHECKING
 
 from ..base.first_tries import unknown_names
-from .alignment import feedback
+from .alignment import feedback, target_prop
 from .by_sign import lrp_alpha_beta, lrp_flat, lrp_signed_gamma
 from .composites import (
     epsilon_alpha2_beta1,
+    epsilon_alpha2_beta1_flat,
     epsilon_gamma_box,
     epsilon_plus,
     epsilon_plus_flat,
@@ -77,6 +78,7 @@ __all__ = [
     "deep_shap",
     "deeplift",
     "epsilon_alpha2_beta1",
+    "epsilon_alpha2_beta1_flat",
     "epsilon_gamma_box",
     "epsilon_plus",
     "epsilon_plus_flat",
@@ -112,6 +114,7 @@ __all__ = [
     "spsa",
     "stop",
     "surrogate",
+    "target_prop",
 ]
 __all__ += aggregate.__all__
 __all__ += attention.__all__

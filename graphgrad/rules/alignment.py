@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..base.domains import ANY, INTEGER, NON_NEGATIVE
 from ..base.errors import ShapeError
+from ..base.flags import function
 from ..differentiate.gradients import gradients
 from ..differentiate.site import Site
 from ..ir.node import Tensor
 from ..ops import random
-from ..ops.base import DEFAULT, TensorLike
+from ..ops.base import DEFAULT, TensorLike, cast
 from ..ops.demands import within
 from ..ops.sources import identity
 from ..regions.rules import Rule
@@ -80,3 +82,33 @@ def _drawn(w: Tensor, seed: Any, std: float | None) -> Tensor:
     assert isinstance(outputs, int)
     spread = outputs**-0.5 if std is None else std
     return random.normal((outputs, inputs), 0.0, spread, seed=seed, dtype=w.dtype)
+
+
+@entry(FAMILY, "policy", linear=False)
+def target_prop(inverse: Callable[[Tensor], Tensor]) -> Rule:
+    """For a layer: its input is told the difference of what an inverse makes of two targets.
+
+    dx = inverse(y) - inverse(y - dy); what else the layer reads gets its own gradient, of half the
+    squared distance of y to its target y - dy
+    [Lee et al. 2015, "Difference target propagation"].
+
+    Parameters: inverse: a function of y that builds what x would be.
+
+    Returns: a rule for a site of one output, whose first input is x.
+
+    Raises: TypeError if inverse is no function; GradientError where it gives another shape.
+
+    >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[2.0], [1.0]])
+    >>> rule = gg.rules.target_prop(lambda y: y * [[0.5, 0.0]])
+    >>> gg.evaluate(gg.gradients(x @ w, [x, w], overrides={"MatMul": rule}))
+    [array([[0.5, 0. ]]), array([[1.],
+           [2.]])]
+    """
+    function("inverse", inverse)
+
+    def target_prop(site: Site, dy: Tensor) -> Any:
+        (y,) = site.outputs
+        dx = inverse(y) - inverse(y - dy)
+        return [cast(dx, site.inputs[0].dtype), *[DEFAULT] * (len(site.inputs) - 1)]
+
+    return rule(target_prop, inverse=inverse)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from ..base.domains import FINITE, NON_NEGATIVE
+from ..base.domains import NON_NEGATIVE
 from ..base.flags import truth
 from ..differentiate.site import Site
 from ..ir.node import Node, Tensor
@@ -20,6 +21,9 @@ from .ledger import ledger
 from .propagation import FAMILY, lrp_epsilon, lrp_zbox
 from .shares import stabilised
 from .sites import BILINEAR, only
+from .zoo.row import Fn, Number, ZooRow
+
+Least = Annotated[float, NON_NEGATIVE]
 
 
 @entry(FAMILY, "attribution")
@@ -111,108 +115,66 @@ def _is_first(site: Site) -> bool:
     return True
 
 
-def _by_layer(
-    name: str, dense: Rule, conv: Rule, first: Rule | None = None, first_dense: bool = True
-) -> Rule:
-    def by_layer(site: Site, dy: Tensor) -> Any:
-        is_dense = any(n.type == "MatMul" for n in site.nodes)
-        if first is not None and (first_dense or not is_dense) and _is_first(site):
-            return first.fn(site, dy)
-        return (dense if is_dense else conv).fn(site, dy)
+def composed(source: str, *, first_dense: bool = True) -> Callable[[Fn], Any]:
+    """A rule by the kind of a layer: fn gives those of dense ones, convolutions and the first.
 
-    return rule(by_layer, listed=name)
-
-
-@entry(FAMILY, "attribution")
-def epsilon_plus(epsilon: float = 1e-6) -> Rule:
-    """`lrp_epsilon` in dense layers, `lrp_zplus` in convolutions.
-
-    R_j by the rule of the layer
-    [Lapuschkin et al. 2019, "Unmasking Clever Hans predictors and assessing what machines really
-    learn"].
-
-    Parameters: epsilon: what is added to the magnitude of sums, a finite number >= 0.
-
-    Returns: a rule for `relevance`, of layers; ReLUs pass.
-
-    Raises: GradientError at a site that is no layer.
-
-    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
-    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.epsilon_plus()})
-    >>> gg.evaluate(r).round(3)
-    array([[ 6., -4.]])
+    first_dense: whether a first layer that is dense has the rule of the first.
     """
-    return _by_layer("epsilon_plus", lrp_epsilon(epsilon), lrp_zplus(epsilon))
+
+    def decorated(fn: Fn) -> Any:
+        row = ZooRow(fn, source, {}, "dense, convolution, first: ", 0, None)
+
+        def make(given: dict[str, Any]) -> Rule:
+            _, given = row.split(given)
+            dense, conv, *first = fn(**given)
+
+            def by_layer(site: Site, dy: Tensor) -> Any:
+                is_dense = any(n.type == "MatMul" for n in site.nodes)
+                if first and (first_dense or not is_dense) and _is_first(site):
+                    return first[0].fn(site, dy)
+                return (dense if is_dense else conv).fn(site, dy)
+
+            return row.rule(by_layer, given)
+
+        return row.public(make, "attribution", linear=True)
+
+    return decorated
 
 
-@entry(FAMILY, "attribution")
-def epsilon_plus_flat(epsilon: float = 1e-6) -> Rule:
-    """`epsilon_plus`, but `lrp_flat` in the first layer.
-
-    R_j by the rule of the layer
-    [Lapuschkin et al. 2019, "Unmasking Clever Hans predictors and assessing what machines really
-    learn"].
-
-    Parameters: epsilon: what is added to the magnitude of sums, a finite number >= 0.
-
-    Returns: a rule for `relevance`, of layers; ReLUs pass.
-
-    Raises: GradientError at a site that is no layer.
-
-    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
-    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.epsilon_plus_flat()})
-    >>> gg.evaluate(r).round(3)
-    array([[1., 1.]])
-    """
-    parts = lrp_epsilon(epsilon), lrp_zplus(epsilon), lrp_flat(epsilon)
-    return _by_layer("epsilon_plus_flat", *parts)
+HANS = (
+    "Lapuschkin et al. 2019, Unmasking Clever Hans predictors and assessing what machines really "
+    "learn"
+)
 
 
-@entry(FAMILY, "attribution")
-def epsilon_alpha2_beta1(epsilon: float = 1e-6) -> Rule:
-    """`lrp_epsilon` in dense layers, `lrp_alpha_beta(2, 1)` in convolutions.
-
-    R_j by the rule of the layer
-    [Lapuschkin et al. 2019, "Unmasking Clever Hans predictors and assessing what machines really
-    learn"].
-
-    Parameters: epsilon: what is added to the magnitude of sums, a finite number >= 0.
-
-    Returns: a rule for `relevance`, of layers; ReLUs pass.
-
-    Raises: GradientError at a site that is no layer.
-
-    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
-    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.epsilon_alpha2_beta1()})
-    >>> gg.evaluate(r).round(3)
-    array([[ 6., -4.]])
-    """
-    parts = lrp_epsilon(epsilon), lrp_alpha_beta(2.0, 1.0, epsilon)
-    return _by_layer("epsilon_alpha2_beta1", *parts)
+@composed(HANS)
+def epsilon_plus(epsilon: Least = 1e-6) -> tuple[Rule, ...]:
+    """`lrp_epsilon` in dense layers, `lrp_zplus` in convolutions."""
+    return lrp_epsilon(epsilon), lrp_zplus(epsilon)
 
 
-@entry(FAMILY, "attribution")
-def epsilon_gamma_box(low: float, high: float, gamma: float = 0.25, epsilon: float = 1e-6) -> Rule:
-    """`lrp_epsilon` if dense, else `lrp_signed_gamma`, and `lrp_zbox` in a first convolution.
+@composed(HANS)
+def epsilon_plus_flat(epsilon: Least = 1e-6) -> tuple[Rule, ...]:
+    """`epsilon_plus`, but `lrp_flat` in the first layer."""
+    return lrp_epsilon(epsilon), lrp_zplus(epsilon), lrp_flat(epsilon)
 
-    R_j by the rule of the layer
-    [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
 
-    Parameters:
-        low, high: the ends of the inputs' range, finite numbers.
-        gamma: how much more what has the sign of the sum counts, a finite number >= 0.
-        epsilon: what is added to the magnitude of sums, a finite number >= 0.
+@composed(HANS)
+def epsilon_alpha2_beta1(epsilon: Least = 1e-6) -> tuple[Rule, ...]:
+    """`lrp_epsilon` in dense layers, `lrp_alpha_beta(2, 1)` in convolutions."""
+    return lrp_epsilon(epsilon), lrp_alpha_beta(2.0, 1.0, epsilon)
 
-    Returns: a rule for `relevance`, of layers; ReLUs pass.
 
-    Raises: GradientError at a site that is no layer.
+@composed(HANS)
+def epsilon_alpha2_beta1_flat(epsilon: Least = 1e-6) -> tuple[Rule, ...]:
+    """`epsilon_alpha2_beta1`, but `lrp_flat` in the first layer."""
+    return lrp_epsilon(epsilon), lrp_alpha_beta(2.0, 1.0, epsilon), lrp_flat(epsilon)
 
-    >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
-    >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.epsilon_gamma_box(0.0, 4.0)})
-    >>> gg.evaluate(r).round(3)
-    array([[ 6., -4.]])
-    """
-    FINITE("low", low)
-    FINITE("high", high)
-    parts = lrp_epsilon(epsilon), lrp_signed_gamma(gamma, epsilon), lrp_zbox(low, high, epsilon)
-    return _by_layer("epsilon_gamma_box", *parts, first_dense=False)
+
+@composed("Montavon et al. 2019, Layer-wise relevance propagation: an overview", first_dense=False)
+def epsilon_gamma_box(
+    low: Number, high: Number, gamma: Least = 0.25, epsilon: Least = 1e-6
+) -> tuple[Rule, ...]:
+    """`lrp_epsilon` if dense, else `lrp_signed_gamma`, and `lrp_zbox` in a first convolution."""
+    gammas, box = lrp_signed_gamma(gamma, epsilon), lrp_zbox(low, high, epsilon)
+    return lrp_epsilon(epsilon), gammas, box

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..ir.node import Tensor
 from ..regions.contracts import Contract
 from ..regions.rules import Rule, offer
+from .zoo.glossary import ALSO
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
@@ -89,7 +90,7 @@ def library() -> dict[str, Entry]:
 
 
 def find(word: str) -> dict[str, Entry]:
-    """What of the library has a word in its name, family, summary or source.
+    """What of the library has a word in its name, family, summary or source, or is called so.
 
     Parameters: word: a part of a word; small and capital letters are the same.
 
@@ -107,6 +108,7 @@ def find(word: str) -> dict[str, Entry]:
         name: e
         for name, e in _entries.items()
         if sought in f"{name} {e.family} {e.summary} {e.source}".lower()
+        or any(name in re.findall(r"\w+", ALSO[other]) for other in ALSO if sought in other)
     }
 
 

@@ -83,7 +83,13 @@ def _of_range(site: Site, dy: Tensor) -> Any:
 
 
 @entry(FAMILY, "policy")
-def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> Tensor:
+def lsq(
+    x: TensorLike,
+    step: TensorLike,
+    bits: int = 8,
+    signed: bool = True,
+    inside: str = "exact",
+) -> Tensor:
     """x in multiples of a learned step.
 
     v = x / step, inside where -n <= v <= p: dx = dy inside, else 0; dstep = g * sum of dy *
@@ -96,16 +102,20 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
         bits: how many bits a value has, an int in [2, 64]: n = 2**(bits - 1), p = n - 1; unsigned
             in [1, 64]: n = 0, p = 2**bits - 1.
         signed: whether there are multiples below zero.
+        inside: of what it is asked whether it is inside: "exact", of v, or as torch has it of
+            "rounded" v, which is wider by half a step.
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ValueError for a step that is not > 0, which a run raises for a tensor; ShapeError if
-    the shapes do not broadcast; RegionError if x is not floating.
+    Raises: ValueError for another word, and for a step that is not > 0, which a run raises for a
+    tensor; ShapeError if the shapes do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))
     array([-2. ,  0.5,  1. ])
     """
     low, p = _ends(bits, signed)
+    if inside not in ("exact", "rounded"):
+        raise ValueError(f"inside is 'exact' or 'rounded', got {inside!r}")
     n = -low
     x = as_tensor(x)
     step = _of(x, POSITIVE, "step", step)
@@ -113,11 +123,12 @@ def lsq(x: TensorLike, step: TensorLike, bits: int = 8, signed: bool = True) -> 
     def lsq(site: Site, dy: Tensor) -> Any:
         x, step = site.inputs
         v = x / step
-        inside = logical_and(v >= -n, v <= p)
-        slope = where(inside, rint(v) - v, clip(v, -n, p))
+        at = rint(v) if inside == "rounded" else v
+        kept = logical_and(at >= -n, at <= p)
+        slope = where(kept, rint(v) - v, clip(v, -n, p))
         count = sum_to(ones_like(x), like=step)
         dstep = sum_to(dy * slope, like=step) / sqrt(count * float(max(p, 1)))
-        return where(inside, dy, 0.0), dstep
+        return where(kept, dy, 0.0), dstep
 
     with override_gradient(rule(lsq, bits=bits, signed=signed), inputs=[x, step]):
         return apply(FakeQuantise(low, p), x, step, like(0, x))
@@ -313,7 +324,7 @@ def fake_float8(x: TensorLike, step: TensorLike, format: str = "e4m3fn") -> Tens
     >>> gg.evaluate(gg.rules.fake_float8(gg.constant([0.3, -17.2, 30.0]), 1.0))
     array([  0.3125, -18.    ,  30.    ])
     """
-    if format not in FLOAT8:
+    if not isinstance(format, str) or format not in FLOAT8:
         raise ValueError(f"format is one of {', '.join(FLOAT8)}, got {format!r}")
     x = as_tensor(x)
     step = _of(x, POSITIVE, "step", step)

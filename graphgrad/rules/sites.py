@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from ..base.errors import DTypeError, GradientError
 from ..differentiate.site import Site
 from ..ir.node import Node, Tensor
+from ..ir.types import compatible
 from ..ops.base import NO_GRAD, TensorLike, apply, cast, is_zero, like
+from ..ops.reduce.reductions import normal_axes
 from ..ops.reduce.reductions import sum as reduce_sum
 
 
@@ -42,6 +44,27 @@ def alike(site: Site) -> tuple[Tensor, Tensor]:
             f"{_listed([x])} and the output {_listed([y])}"
         )
     return x, y
+
+
+def reduced(site: Site, axis: Any) -> Tensor:
+    """The input of `single`; GradientError unless the output is without an axis, or has it kept."""
+    x, y = single(site)
+    axes = normal_axes(axis, x.ndim)
+    without = [n for i, n in enumerate(x.shape) if i not in axes]
+    kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
+    if not any(compatible(y.shape, tuple(shape)) for shape in (without, kept)):
+        raise GradientError(
+            f"this rule is for a reduction along axis {axis}, {site!r} has the input "
+            f"{_listed([x])} and the output {_listed([y])}"
+        )
+    return x
+
+
+def stands_on(site: Site, types: Sequence[str]) -> None:
+    """GradientError where a site is one op of another type; of several ops it may be any."""
+    found = [n.type for n in site.nodes if n.type != "Identity"]
+    if types and len(found) == 1 and found[0] not in types:
+        raise GradientError(f"this rule is for {' or '.join(types)}, {site!r} is one of {found[0]}")
 
 
 def _listed(tensors: Sequence[Tensor]) -> str:

@@ -20,7 +20,7 @@ from ..ops.shape.reshaping import expand_dims
 from ..ops.sources import identity
 from ..regions.rules import Rule
 from .entries import entry, rule
-from .sites import alike, number, only, single
+from .sites import alike, number, only, reduced
 
 FAMILY = "stable"
 
@@ -70,7 +70,7 @@ def logsumexp(axis: int = -1) -> Rule:
     INTEGER("axis", axis)
 
     def logsumexp(site: Site, dy: Tensor) -> Any:
-        x, _ = single(site)
+        x = reduced(site, axis)
         return only(site, x, _wide(dy, x, axis) * softmax(x, axis))
 
     return rule(logsumexp, axis=axis)
@@ -96,7 +96,7 @@ def norm(axis: Any = None) -> Rule:
     """
 
     def norm(site: Site, dy: Tensor) -> Any:
-        x, y = single(site)
+        x, y = reduced(site, axis), site.outputs[0]
         length, dlength = _wide(y, x, axis), _wide(dy, x, axis)
         there = length > 0
         return only(site, x, where(there, dlength * conj(x) / where(there, length, 1.0), 0.0))

@@ -464,3 +464,11 @@ def learned_zeros(x, n):
 @pytest.mark.parametrize("chain", [joined_grids, learned_zeros])
 def test_S40_grids_are_found_in_linear_time(chain):
     test_S40_twice_the_chain_takes_twice_the_calls(chain)
+
+
+def test_S40_a_naive_form_in_a_body_in_a_body_is_said_once():
+    x = gg.placeholder(())
+    naive = lambda: gg.log(1 + gg.exp(x))  # noqa: E731
+    gg.cond(x > 0, lambda: gg.cond(x > 1, naive, lambda: x), lambda: x)
+    found = gg.lint(x.graph)
+    assert [f.kind for f in found].count("naive form") == 1

@@ -264,6 +264,27 @@ class TestChecking:
         assert "zero gradient" in _said(capsys)
         assert main(["lint", MODELS + "exact"]) == 0
 
+    def test_heal(self, capsys, tmp_path):
+        assert main(["heal", MODELS + "naive"]) == 1
+        said = _said(capsys)
+        assert "softplus(x)" in said
+        assert "models.py" in said
+        assert main(["heal", MODELS + "exact"]) == 0
+        assert _said(capsys) == "nothing to heal\n"
+        assert main(["heal", MODELS + "naive", "--panes"]) == 2
+        page = tmp_path / "graph.html"
+        assert main(["heal", MODELS + "naive", "--html", str(page), "--panes"]) == 1
+        assert "as written" in page.read_text()
+
+    def test_heal_by_feeds_and_its_page(self, capsys, tmp_path):
+        pytest.importorskip("mpmath")
+        page = tmp_path / "healed.html"
+        assert main(["heal", MODELS + "naive", "--feed", "x=[1.0, 2.0]"]) == 0
+        named = ["--feed", "x=[1000.0, 2.0]", "--html", str(page)]
+        assert main(["heal", MODELS + "naive", *named]) == 1
+        assert "16 digits are lost" in _said(capsys)
+        assert "from 709.8: the value is infinite" in page.read_text()
+
     def test_explain(self, capsys):
         assert main(["explain", MODELS + "graph"]) == 0
         assert "models.py" in _said(capsys)

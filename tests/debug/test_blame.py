@@ -185,3 +185,32 @@ def test_a_compiled_function_and_a_function():
     f = gg.function(loss)
     assert debug.blame(f, (np.zeros(2),)).first.site.type == "Sqrt"
     assert debug.blame(f.build(np.zeros(2)), (np.zeros(2),)).first.site.type == "Sqrt"
+
+
+def test_a_suspect_says_what_heals_it():
+    x = gg.placeholder((3,), name="x")
+    found = gg.debug.blame(gg.gradients(gg.sqrt(gg.sum(x * x)), x), {x: np.zeros(3)})
+    assert "healable: norm (gg.heal, before gg.gradients)" in str(found)
+    healed = debug.blame(gg.gradients(gg.heal(gg.sqrt(gg.sum(x * x))).ys, x), {x: np.zeros(3)})
+    assert "poisoned" not in [suspect.kind for suspect in healed.suspects]
+
+
+def test_what_poisons_forward_is_to_blame_where_nothing_does_on_the_way_back():
+    x = gg.placeholder((3,), name="x")
+    loss = gg.log(gg.sum(gg.exp(x)))
+    dx = gg.gradients(loss, x)
+    found = gg.debug.blame(dx, {x: np.full(3, 800.0)})
+    assert (found.first.kind, found.first.site.type) == ("poisoned", "Exp")
+    assert str(found).startswith("poisoned by Exp_")
+    assert "healable: logsumexp (gg.heal, before gg.gradients)" in str(found)
+    assert not gg.debug.blame(dx, {x: np.full(3, 1.0)})
+    with pytest.raises(debug.NotFiniteError, match="healable: logsumexp"):
+        gg.debug.nan_guard(loss, {x: np.full(3, 800.0)})
+
+
+def test_where_nothing_heals_it_a_suspect_says_what_to_change():
+    x = gg.placeholder((3,), name="x")
+    loss = gg.sum(gg.sqrt(gg.abs(x)))
+    found = gg.debug.blame(gg.gradients(loss, x), {x: np.array([0.0, 1.0, 2.0])})
+    assert "change: the slope of a root is infinite at 0" in str(found)
+    assert "healable" not in str(found)

@@ -167,6 +167,14 @@ def test_the_table_says_line_and_reason():
     assert str(gg.heal(gg.tanh(x))) == "nothing to heal"
 
 
+@pytest.mark.parametrize(("dtype", "start"), [("float64", "709.8"), ("float32", "88.72")])
+def test_the_table_says_from_where_in_the_dtype_in_use(dtype, start):
+    x = gg.placeholder((), dtype=dtype)
+    lines = str(gg.heal(gg.log(1 + gg.exp(x)))).splitlines()
+    assert len(lines) == 3
+    assert f"in {dtype}, x from {start}: the value is infinite, the gradient is NaN" in lines[2]
+
+
 def test_quotients_that_cancel_once_they_are_healed():
     value, (slope,), _ = healed(lambda x: (gg.sqrt(1 + x) - 1) / x, 1e-20)
     np.testing.assert_allclose([value, slope], [0.5, -0.125])
@@ -182,6 +190,9 @@ def test_compile_and_function_heal():
         gg.compile(x, gg.gradients(y, x), heal=True)
     softplus = gg.function(lambda x: gg.log(1 + gg.exp(x)), heal=True)
     assert softplus(np.float64(1000.0)) == 1000.0
+    slope = gg.function(lambda x: gg.gradients(gg.log(1 + gg.exp(x)), x), heal=True)
+    with pytest.raises(gg.GraphError, match="before it is differentiated"):
+        slope(np.float64(1000.0))
 
 
 def test_lint_names_naive_forms():
@@ -264,3 +275,43 @@ def test_sums_along_axes_of_open_lengths():
     np.testing.assert_allclose(
         gg.evaluate(made.ys, {x: at}), np.logaddexp.reduce(at, axis=0), rtol=1e-15
     )
+
+
+def test_a_healed_form_in_a_branch_has_no_slope_where_it_is_not_chosen():
+    x = gg.placeholder((3,))
+    for f in (
+        lambda x: x * gg.log(x),
+        lambda x: x**2 * gg.log(x),
+        lambda x: gg.log(x + 1) - gg.log(x),
+        lambda x: 1 / gg.sinh(x),
+        lambda x: 1 / gg.sqrt(x * x + x**4),
+    ):
+        y = gg.heal(gg.sum(gg.where(x > 0, f(x), x))).ys
+        slopes = gg.compile(x, gg.gradients(y, x))(np.array([-1.0, 0.0, 0.5]))
+        assert slopes[:2].tolist() == [1.0, 1.0]
+        assert np.isfinite(slopes[2])
+
+
+@pytest.mark.parametrize(
+    ("f", "at"),
+    [
+        (lambda x: gg.exp(x) / gg.sum(gg.exp(x)), [INF, 1.0]),
+        (lambda x: gg.exp(x) / gg.sum(gg.exp(x)), [INF, -INF]),
+        (lambda x: gg.nn.sigmoid(x) - gg.nn.sigmoid(2 * x), [INF, -INF]),
+        (lambda x: gg.exp(x) - gg.exp(2 * x), [-INF, 0.0]),
+        (lambda x: gg.log(gg.exp(2 * x) - gg.exp(x)), [-INF, 0.0]),
+        (lambda x: 1 / gg.sinh(x), [0.0, -0.0]),
+        (lambda x: gg.log(x + 1) - gg.log(x), [-0.0, 0.0]),
+        (lambda x: gg.special.gammaln(x + 1) - gg.special.gammaln(x), [-1.0, -2.0]),
+    ],
+)
+def test_infinities_zeros_and_poles_give_what_they_gave(f, at):
+    x = gg.placeholder((2,))
+    y = f(x)
+    made = gg.heal(y)
+    assert made.sites
+    with np.errstate(all="ignore"):
+        written, healed = gg.compile(x, [y, made.ys], optimize=False)(np.array(at))
+    np.testing.assert_array_equal(healed, written)
+    numbers = ~np.isnan(written)
+    np.testing.assert_array_equal(np.signbit(healed)[numbers], np.signbit(written)[numbers])

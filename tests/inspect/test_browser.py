@@ -90,6 +90,12 @@ def test_search_by_name_op_region_and_rule(opened):
         assert texts(page, "#found") == [place]
     assert "body/" in texts(page, "#panel h2")[0]
     assert count(page, ".item.selected") == 1
+    page.key("n")
+    assert texts(page, "#found") == ["2 of 2"], "after Enter the keys are those of the picture"
+    page.key("/")
+    page.key("Escape")
+    assert texts(page, "#found") == [""]
+    assert page.do("document.getElementById('query').value") == ""
 
 
 def test_hovering_lights_up_node_gradients_and_rule(opened):
@@ -361,7 +367,7 @@ def test_bodies_of_control_flow_are_boxes(opened):
     page = opened(choice())
     titles = texts(page, ".heads .body .title")
     assert {"then of Cond_4", "else of Cond_4", "then of Cond_9"} <= set(titles)
-    assert "= x" in texts(page, "#picture .item.input text")
+    assert texts(page, "#picture .item.input text").count("x") > 1
 
 
 def test_a_comparison_keeps_the_columns_and_boxes_in_place(opened):

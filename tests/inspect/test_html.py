@@ -163,7 +163,7 @@ def test_the_data_says_what_was_built():
     assert {c["name"] for c in model["calls"]} == {"ste", "<lambda>"}
     strings = model["strings"]
     sign = next(i for i, op in enumerate(model["nodes"][3]) if strings[op] == "Sign")
-    kind, _, _, _, _, _, type_, line, scope, region, origin, _ = (c[sign] for c in model["nodes"])
+    kind, *_, type_, line, scope, region, origin, _, _ = (c[sign] for c in model["nodes"])
     assert kind == 0
     assert model["types"][type_] == ["f32[N,4]", -1]
     assert model["lines"][line][1] == "s = gg.sign(x * w)"
@@ -284,5 +284,5 @@ def test_what_cannot_be_shown_is_refused():
 
 def test_size():
     small, large = (len(to_html(chain(n)).encode()) for n in (25, 2500))
-    assert small < 1_500_000
+    assert small < 1_520_000
     assert (large - small) / 10_000 < 110, "bytes a node"

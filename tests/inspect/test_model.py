@@ -11,7 +11,7 @@ from graphgrad.inspect.scene.view import view_of
 
 from .pages import HOSTILE, hostile, marked, plain
 
-COLUMNS = 12
+COLUMNS = 13
 
 
 def model(shown, overlays=None, **options):

@@ -23,7 +23,7 @@ from .seeing import read
 
 COLUMNS = (
     *("kind", "name", "index", "op", "brief", "attrs"),
-    *("type", "line", "scope", "region", "origin", "stamp"),
+    *("type", "line", "scope", "region", "origin", "stamp", "tensors"),
 )
 """Of the table of nodes in a page."""
 
@@ -283,6 +283,7 @@ def of_page(page, results) -> Told:
         "region",
         "origin",
         "stamp",
+        "tensors",
     ]
     table = dict(zip(columns, model["nodes"], strict=True))
     strings = model["strings"]

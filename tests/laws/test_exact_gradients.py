@@ -263,7 +263,7 @@ def step(x, poles):
     return mp.ldexp(min([max(abs(x), 1), *(abs(x - p) for p in poles)]), -STEP)
 
 
-def computed(name, dtype, points):
+def computed(name, dtype, points, backend="numpy"):
     """What graphgrad makes of the same."""
     arrays = [np.array(column, dtype) for column in zip(*points, strict=True)]
     cls = OP_TYPES[name]
@@ -273,7 +273,7 @@ def computed(name, dtype, points):
         y = apply(op, *xs)
         first = gg.gradients(y, xs)
         second = [d for dx in first for d in gg.gradients(dx, xs, unconnected="zero")]
-        run = gg.compile(xs, [y, *first, *second], backend="numpy")
+        run = gg.compile(xs, [y, *first, *second], backend=backend)
     with np.errstate(all="ignore"):
         return run(*arrays)
 

@@ -24,6 +24,7 @@ WITHOUT_SAMPLES = {
     "Default",
     "Own",
     "Fused",
+    "ConvolvedLoop",
     "RuleOutput",
     "UndefinedGradient",
     "Cond",

@@ -63,6 +63,7 @@ ON = {
         rules.feedback(weights=np.ones((1, 1))),
         lambda x: gg.squeeze(gg.expand_dims(x, 1) @ gg.constant([[2.0]]), 1),
     ),
+    "target_prop": (rules.target_prop(gg.tanh), gg.exp),
     "spsa": (rules.spsa(gg.sin), gg.sin),
 }
 ELSEWHERE = {"lrp_gamma", "lrp_product", "lrp_zbox"}  # on layers: test_relevance.py

@@ -1,6 +1,8 @@
 """The gallery of rules shows each rule of the library, doing what it is for."""
 
+import re
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pytest
@@ -49,3 +51,24 @@ def test_what_has_not_changed_is_not_drawn_again(tmp_path):
     for made_of in ("a", "a", "b"):
         keep(tmp_path / "a.svg", made_of, lambda: drawn.append(1) or "<svg/>\n")
     assert len(drawn) == 2
+
+
+def test_formulas_are_written_as_mathml():
+    from building.mathml import formula
+
+    made = formula("where(abs(x) < w, 0.5 / (a - b), square(a + x) * c)")
+    assert "<mfrac><mrow><mn>0.5</mn></mrow><mrow>" in made
+    assert "<mtext>if </mtext>" in made
+    assert made.count("<mo>(</mo>") == 1
+    assert formula("x[0]") is None
+    slopes = [e.formula for e in gg.rules.library().values() if e.formula.startswith("dx = dy * s")]
+    written = [formula(f.partition("slope = ")[2]) for f in slopes]
+    assert sum(w is not None for w in written) >= len(written) - 6
+
+
+def test_mathml_is_xml():
+    from building.mathml import formula
+
+    for entry in gg.rules.library().values():
+        made = formula(entry.formula.removeprefix("dx = dy * slope, slope = "))
+        assert made is None or fromstring(re.sub(r"&(?!lt;|gt;)\w+;", "x", made)).tag == "math"

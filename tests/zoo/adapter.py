@@ -21,6 +21,12 @@ class Given:
         self.ys, self.grads = ys, grads
 
 
+def build_of(case):
+    """How gg.rules has a case, by the name of its family or of its rule alone."""
+    name = case["id"].rpartition("/")[0]
+    return case.get("build") or RULES.get(name) or RULES.get(case["rule"])
+
+
 def graph_of(build, case):
     """The inputs, outputs and gradients of a case, in the current graph."""
     t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
@@ -341,7 +347,7 @@ RULES = {
     ),
     "lsq_plus": made("int_quant", {"inside": "rounded", "zero_is": "rounded"}),
     "lsq_plus_channels": made("int_quant", {"inside": "rounded", "zero_is": "rounded"}),
-    "lsq": integers(inside="rounded", scaled=True),
+    "lsq": made("lsq", {"inside": "rounded"}),
     "int_quant": integers(inside="rounded"),
     "int_quant_ste": integers(inside="all"),
     "fake_quantise": made("fake_quantise_tf"),
@@ -351,7 +357,9 @@ RULES = {
     ),
     "lsq_rows": made("lsq_rows", rows=NONE),
     "stretched_elastic": made("stretched_elastic", rows=NONE),
-    "fake_quantise_groups": made("int_quant", {"inside": "rounded", "zero_is": "added"}),
+    "fake_quantise_groups": made(
+        "int_quant", {"inside": "rounded", "zero_is": "added", "axis": -1}
+    ),
     "fake_quantise_tokens": made("fake_quantise_tokens"),
     "fake_float8_rows": made("fake_float8_rows", {"learns": True, "backward": True}, largest=NONE),
     "supermask": made("supermask"),
@@ -486,6 +494,7 @@ RULES = {
     "composite_epsilon_plus": relevance_of_net("epsilon_plus"),
     "composite_alpha2beta1": relevance_of_net("epsilon_alpha2_beta1"),
     "composite_epsilon_plus_flat": relevance_of_net("epsilon_plus_flat"),
+    "composite_alpha2beta1_flat": relevance_of_net("epsilon_alpha2_beta1_flat"),
     "composite_epsilon_gamma_box": relevance_of_net("epsilon_gamma_box", low=-3.0, high=3.0),
     "excitation_backprop": relevance_of_net("lrp_zplus", epsilon=1e-6),
     # stable: functions of gg, but where another value or gradient is wanted at an edge

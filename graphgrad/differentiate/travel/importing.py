@@ -15,10 +15,11 @@ from ...ir.context import CONTEXT, Within, bodies_around
 from ...ir.graph import Graph, current, restored
 from ...ir.node import Node, Region, Tensor, Twins, enclosing
 from ...ir.program import needed
+from ...ir.region_tree import sites_at
 from ...ir.types import compatible
 from ...ops.base import as_tensor
 from ...ops.random.keys import numbers_for
-from ...ops.sources import Placeholder, apart, placeholder_of
+from ...ops.sources import Placeholder, apart, identity, placeholder_of
 from ...regions.boundary import boundary_of
 from ...regions.index import bodies_of
 from ..levels import Step
@@ -63,7 +64,10 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
         if old.graph is not other or not fits:
             raise GraphError(f"{new!r} cannot stand for {old!r} of {other!r}")
         given[old] = here
-    transplant = Importer(other, dict(zip(given, apart([*given.values()]), strict=True)))
+    given = dict(zip(given, apart([*given.values()]), strict=True))
+    for old in filter(sites_at, given):  # a site counts for what is imported alone
+        given[old] = identity(given[old])
+    transplant = Importer(other, given)
     transplant.numbers = numbers_for(other)
     _assumed_here(transplant)
     with Within(context.copy()):
@@ -188,6 +192,7 @@ def cut_out(
         given = {x: placeholder_of(x.type, x.node._name) for x in xs}
         transplant = Importer(graph, given)
         taken = {region for n in nodes for region in enclosing(n.region)}
+        taken |= _sites_on(graph, [*xs, *(t for n in nodes for t in n.outputs)])
         transplant.left_out = set(graph.regions) - taken
         transplant.run(nodes)
         _carry_twins(transplant)
@@ -253,12 +258,18 @@ def _with_whole_regions(graph: Graph, xs: Sequence[Tensor], ys: Sequence[Tensor]
     while True:
         nodes = needed(xs, wanted)
         regions = {r for n in nodes for r in enclosing(n.region)}
+        regions |= _sites_on(graph, [*xs, *(t for n in nodes for t in n.outputs)])
         _check_uncut(xs, regions)
         among = {*nodes, *(x.node for x in xs)}
         rest = [n for n in _belonging(graph, nodes, regions) if n not in among]
         if not rest:
             return nodes
         wanted += [t for n in rest for t in n.outputs]
+
+
+def _sites_on(graph: Graph, tensors: Iterable[Tensor]) -> set[Region]:
+    """The sites of tensors that any of these stand in."""
+    return {s for t in tensors for s in graph.sites.get(t, ())} if graph.sites else set()
 
 
 def _check_uncut(xs: Sequence[Tensor], regions: set[Region]) -> None:
@@ -273,6 +284,7 @@ def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterato
     """The members of regions, and what they and the rules of nodes, also in bodies, hold on to."""
     yield from (n for n in graph.nodes if regions.intersection(enclosing(n.region)))
     yield from (t.node for r in regions if not r.open for t in boundary_of(r).inputs)
+    yield from (t.node for r in regions if r.on_tensors for t in r.pinned_inputs or ())
     bodies = _bodies_of_all(nodes)
     marked = (*regions, *(region for body in bodies for region in body.regions))
     stamped = (*nodes, *(node for body in bodies for node in body.nodes))

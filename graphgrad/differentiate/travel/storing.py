@@ -19,7 +19,7 @@ from ...ops.base import is_zero
 from ...ops.control import BodyScope
 from ...ops.random.keys import draws_in
 from ...ops.sources import Placeholder
-from ...regions.boundary import boundary_of
+from ...regions.boundary import boundary_of, is_empty
 from ...regions.contracts import Contract
 from ...regions.index import bodies_of, marked_regions
 from ...regions.rules import Rule, as_rule, is_registered
@@ -74,7 +74,7 @@ def stored_rules(
     rules: dict[Step, Any] = {}
     fresh: list[tuple[StoredTrace, Trace]] = []
     for step, mark in _marks(graph):
-        if isinstance(step, Region) and not step.open and boundary_of(step).first is None:
+        if isinstance(step, Region) and not step.open and is_empty(step):
             rules[step] = rule_name(mark)  # unmarked: it is there for what was derived from it
             continue
         if isinstance(mark, str) and (mark in OP_TYPES or not is_registered(mark)):

@@ -15,7 +15,9 @@ from ...ir.graph import Graph, current
 from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
+from ...ir.region_tree import sites_at
 from ...ir.residual import Residual, residual_op
+from ...ir.tensor_sites import note_site
 from ...ir.types import sized, tensor_type
 from ...ops.base import NO_GRAD, is_zero
 from ...ops.control import BodyGraph, around
@@ -229,6 +231,7 @@ class Transplant(Carrier):
         first = len(regions)
         try:
             self._build(self.source.nodes[self._placed :] if nodes is None else nodes)
+            self._carry_sites()
             for old, new in list(self.regions.items()):
                 if new.open:
                     self._pin(old, new)
@@ -236,6 +239,13 @@ class Transplant(Carrier):
             for region in [*self.regions.values(), *regions[first:]]:
                 region.open = False
             raise
+
+    def _carry_sites(self) -> None:
+        """Open the sites of tensors, which no node lies in, of what was built anew."""
+        anew = [t for t in self.source.sites if self.tensors.get(t, t) is not t]
+        sites = dict.fromkeys(site for t in anew for site in sites_at(t))
+        for site in sorted(filter(self.owns, sites), key=lambda s: s.index):
+            self._open_region(site)
 
     def _build(self, nodes: Iterable[Node]) -> None:
         context, tensors = CONTEXT.get(), self.tensors
@@ -384,6 +394,8 @@ class Transplant(Carrier):
         inputs, outputs = boundary.inputs, boundary.outputs
         new.settled = tuple(map(self.tensor, inputs)), tuple(map(self.tensor, outputs))
         take_in_pins(new)
+        if new.on_tensors:
+            note_site(new)
         new.open = False
 
 

@@ -14,6 +14,7 @@ from ...ir.build import apply, build
 from ...ir.context import CONTEXT
 from ...ir.graph import Graph
 from ...ir.node import STAMP, Node, Region, Tensor
+from ...ir.region_tree import sites_at
 from ...ir.residual import Residual
 from ...ops.base import Marker, as_tensor
 from ...ops.control import BodyGraph, around
@@ -21,6 +22,7 @@ from ...ops.per_example import PerExample
 from ...ops.random.keys import FoldIn, RandomKey, call_key, drawn_anew
 from ...ops.reduce.reductions import sum
 from ...ops.shape.reshaping import broadcast_like
+from ...ops.sources import identity
 from ...regions.index import bodies_of
 from ...regions.opening import region_around
 from ...regions.rules import is_own
@@ -282,6 +284,12 @@ class Batcher(Transplant):
         if isinstance(self.source, TraceGraph):
             varying |= set(filter(self._captures_varying, self.source.captures))
         self.for_each = Sharing(self.source, varying, self._captures_varying).for_each()
+        for t in filter(sites_at, self._given):  # a site counts for what is built here alone
+            given = self.tensors[t]
+            given = self.examples.repeated(given) if t in self.for_each else given
+            self.tensors[t] = identity(given)
+            if given in self.examples:
+                self.examples.batched.add(self.tensors[t])
 
     # --- steps that are made more than once --------------------------------------------------
 

@@ -10,6 +10,8 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import is_static, is_view
+from ...lower.blocks import ConvolvedLoop, with_loops
+from ...lower.channels_last import channels_last
 from ...lower.decompose import decompose
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
@@ -22,10 +24,13 @@ from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
+from .kernels.behind import goes_behind, writer_with_loop
+from .kernels.convolved import convolution_writer, matrix_writer
 from .kernels.draws import draw_writer
 from .kernels.products import product_writer
 from .kernels.scatters import SCATTERS, scatter_writer
 from .kernels.searches import search_writer
+from .kernels.swept import is_swept, sweep_writer
 from .loops.groups import Kernel as CompiledGroup
 from .loops.groups import kernels_of
 from .loops.launch import runner
@@ -34,13 +39,15 @@ from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
+_PACKING = convolution_writer, matrix_writer
+_MAKERS = product_writer, sweep_writer, scatter_writer, search_writer, draw_writer
 
 
 class LlvmBackend(NumpyBackend):
     """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
 
     name = "llvm"
-    packs = True  # matrices that stay the same in a loop, into memory of their own
+    packs = True  # matrices and filters that stay the same, into memory of their own
 
     def __init__(
         self,
@@ -61,11 +68,20 @@ class LlvmBackend(NumpyBackend):
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
-        program = decompose(program)
+        program = decompose(channels_last(program), is_swept)
         free = free_nodes(program)
         program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
-        return program
+        return with_loops(program, self._goes_behind)
+
+    def _goes_behind(self, conv: Node, loop: Node) -> bool:
+        group, kernel = self.group(loop), self.kernel_of(loop)
+        return group is not None and kernel is not None and goes_behind(conv, loop, group, kernel)
+
+    def kernel_of(self, node: Node) -> CompiledGroup | None:
+        """The compiled group that a node is."""
+        group = self.group(node)
+        return None if group is None else kernels_of([group], self.flags)[group]
 
     def describe(self) -> str:
         """`llvm (LLVM 22.1.0 for znver5, vectors of 512 bits, ...)`."""
@@ -86,11 +102,18 @@ class LlvmBackend(NumpyBackend):
 
     def function_of(self, node: Node) -> Kernel | None:
         """What writes the result of a node with static types, where that is compiled alone."""
-        makers = product_writer, scatter_writer, search_writer, draw_writer
-        return next(filter(None, [make(node, self.threads) for make in makers]), None)
+        if isinstance(node.op, ConvolvedLoop):
+            loop = self.kernel_of(node.op.program.nodes[1])
+            assert loop is not None
+            return writer_with_loop(node, loop, self.threads, self.packs)
+        kept = [make(node, self.threads, self.packs) for make in _PACKING]
+        made = [make(node, self.threads) for make in _MAKERS]
+        return next(filter(None, (*kept, *made)), None)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""
+        if isinstance(node.op, ConvolvedLoop):
+            return None
         if isinstance(node.op, Fused):
             return group_of_fused(node.op)
         loop = self._loop_of(node)
@@ -164,13 +187,13 @@ class LlvmBinding(NumpyBinding):
 
     def _kernel_of(self, node: Node) -> CompiledGroup | None:
         """The compiled group that a node is."""
-        group = self._group(node)
-        return None if group is None else kernels_of([group], self._llvm.flags)[group]
+        return self._llvm.kernel_of(node)
 
     def lean(self, node: Node) -> bool:
         """Not where indices, updates or turned images have to be copied."""
         turned = any(type(t.node.op) is Transpose for t in node.inputs)
-        return type(node.op) not in SCATTERS and not (turned and isinstance(node.op, Convolution))
+        convolves = isinstance(node.op, Convolution | ConvolvedLoop)
+        return type(node.op) not in SCATTERS and not (turned and convolves)
 
     def overwrites(self, node: Node) -> Pairs:
         """Outputs that a loop writes where it has read the same element of an input."""
@@ -181,7 +204,8 @@ class LlvmBinding(NumpyBinding):
 
     def quiet(self, node: Node) -> bool:
         """Compiled code never sets off NumPy's warnings."""
-        return self._group(node) is not None or super().quiet(node)
+        compiled = self._group(node) is not None or isinstance(node.op, ConvolvedLoop)
+        return compiled or super().quiet(node)
 
     def _group(self, node: Node) -> LoopGroup | None:
         if node not in self._groups:

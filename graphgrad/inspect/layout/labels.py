@@ -7,10 +7,20 @@ from collections.abc import Sequence
 
 from ...base.errors import counted
 from ...ir.node import Node
+from ..scene.operators import weight_words
 from ..scene.overlay import number_text
 from ..scene.scene import behind
 from ..scene.view import View
-from ..scene.wording import Lines, about, kind_of, local_name, short_attrs, stamp_name, value_of
+from ..scene.wording import (
+    Lines,
+    about,
+    kind_of,
+    local_name,
+    short_attrs,
+    sites_on,
+    stamp_name,
+    value_of,
+)
 from .colours import DIFF
 from .items import PictureItem
 
@@ -18,7 +28,9 @@ COMMON = 3
 
 
 def _number_row(operand: str, constant: Node) -> str:
-    """`arg 1 = 2.0`, `with 2.0`: a number that a node reads, as it stands on the node."""
+    """`arg 1 = 2.0`, `with 2.0`, `bias f32[64]`: a constant as it stands on what reads it."""
+    if constant.outputs[0].type.shape:
+        return weight_words(constant)
     value = value_of(constant)
     return f"{operand} = {value}" if operand.startswith("arg") else f"with {value}"
 
@@ -94,14 +106,18 @@ class Labels:
         if node in view.bypassed and kind == "input":
             return ["dy"]
         rows = [name]
-        if given:
+        if node in self._stands_for and not given:  # a body's placeholder, which has no name
+            rows = [self._stands_for[node].removeprefix("= ")]
+        if given and name.rpartition("/")[2] != node.type:
             rows.append(node.type)
-        if node in self._stands_for:
+        if node in self._stands_for and given:
             rows.append(self._stands_for[node])
         if kind == "op" and (attrs := short_attrs(node)):
             rows.append(attrs)
         if node.stamp is not None:
             rows.append(f'override "{stamp_name(node)}"')
+        if sites := sites_on(node):
+            rows.append(f"tensors {sites}")
         if why := self._why(node):
             rows.append(why)
         if node in self.results:
@@ -119,6 +135,9 @@ class Labels:
         ops = [f"{op} x{n}" if n > 1 else op for op, n in counts.most_common(common)]
         more = ["..."] if len(counts) > common else []
         rows = [box.title, f"{counted(len(there), 'node')}{lost}", ", ".join([*ops, *more])]
+        if self.view.is_operator(box):
+            rows = [box.title, *self.view.operator_rows(box)]
+            rows += [", ".join(r) for n in there if (r := self.results.get(n))]
         names = list(dict.fromkeys(map(self._name, item.reads)))
         rows += [f"reads {', '.join(names[:4])}{', ...' * (len(names) > 4)}"] if names else []
         value = self.value(item)
@@ -127,10 +146,13 @@ class Labels:
         return [*rows, "FAILED inside"] if failed else rows
 
     def _name(self, node: Node) -> str:
-        return local_name(node) if self.view.scoped else node.name
+        if not self.view.scoped or node not in self.view.scope:
+            return local_name(node) if self.view.scoped else node.name
+        return self.view.local_name(node)
 
     def _why(self, node: Node) -> str:
         origin = node.origin
         if isinstance(origin, Node) and node not in self.view.bypassed:
             return f"grad of {self._name(origin)}"
-        return self.lines(node.position)
+        shared = node.position == self.view.one_line
+        return "" if shared and origin is None else self.lines(node.position)

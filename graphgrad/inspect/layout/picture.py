@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ...ir.node import Node, Region, RuleCall
 from ..scene.boxes import BodyMark, Box, Bypass, Mark
 from ..scene.edges import Edge
+from ..scene.operators import is_weight
 from ..scene.scene import behind
 from ..scene.view import View
 from ..scene.wording import is_number, is_private, kind_of
@@ -88,7 +89,7 @@ class Picture:
         return {n for n in self.view.nodes if is_private(n) and n not in self.view.bypassed}
 
     def _plain_numbers(self) -> set[Node]:
-        """Constants that are one number without a name: written on the nodes that read them.
+        """Constants that are one number without a name, and weights: written on what reads them.
 
         But where more is to be said of them: in comparisons, of one that crosses a boundary, that
         failed or has a number of an overlay, and where a collapsed box elsewhere reads it.
@@ -96,17 +97,17 @@ class Picture:
         view = self.view
         if view.status:
             return set()
-        kept = {n for n in (behind(t)[0].node for t in view.results) if is_number(n)}
-        kept |= {n for n in view.failed if is_number(n)}
-        kept |= {n for n in view.overlay.values if is_number(n)} if view.overlay else set()
+        kept = {behind(t)[0].node for t in view.results} | set(view.failed)
+        kept |= set(view.overlay.values) if view.overlay else set()
         read: set[Node] = set()
         for edge in view.edges:
             node = edge.source
-            if not is_number(node):
+            if not is_number(node) and not is_weight(node):
                 continue
             read.add(node)
             closed = self._closed[view.box[edge.target]]
             elsewhere = closed is not None and closed is not self._closed[view.box[node]]
+            elsewhere = elsewhere and is_number(node)
             crosses = edge.owner is not None or (elsewhere and not is_private(node))
             if crosses or edge.tensor is None or edge.target in view.bypassed:
                 kept.add(node)
@@ -145,8 +146,9 @@ class Picture:
     def _linked(self) -> list[Link]:
         merged: dict[object, Link] = {}
         links: list[Link] = []
-        edges = self.view.edges
-        if not self.view.saved:
+        view = self.view
+        edges = view.edges
+        if not view.saved:
             edges = [e for e in edges if e.kind not in ("saved", "residual")]
         self._find_hubs(edges)
         for edge in edges:
@@ -154,6 +156,8 @@ class Picture:
             if edge.source in self._numbers:
                 if target.box is None:
                     target.numbers.append((edge.operand, edge.source))
+                elif is_weight(edge.source) and not view.is_operator(target.box):
+                    target.reads[edge.source] = None
                 self._count[edge.source] = 0
                 continue
             source = self._source(edge, target)

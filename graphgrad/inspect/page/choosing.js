@@ -65,9 +65,15 @@ function find(query, redraw = true) {
 }
 
 function nextHit(step) {
-  if (!state.hits.length) return;
+  if (!state.hits.length) return false;
   const count = state.hits.length;
   state.hit = state.hit < 0 ? (step > 0 ? 0 : count - 1) : (state.hit + step + count) % count;
   byId("found").textContent = `${state.hit + 1} of ${count}`;
   choose({ node: state.hits[state.hit] }, true);
+  return true;
+}
+
+function clearSearch() {
+  byId("query").value = "";
+  find("");
 }

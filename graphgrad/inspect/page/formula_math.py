@@ -42,6 +42,11 @@ def equation_math(equation: Equation) -> Element:
     return _row(_name(equation.name), _mo("="), _written(equation.value).element)
 
 
+def term_math(term: Term) -> Element:
+    """A term without a name for its value."""
+    return _written(term).element
+
+
 def _written(term: Term) -> _Math:
     """A term as mathematics. Formulas are small: they have no more than LIMIT nodes."""
     if isinstance(term, Name):

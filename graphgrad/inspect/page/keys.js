@@ -72,6 +72,9 @@ const KEYS = {
   "[": () => data.frames.length > 1 && goStep(state.step - 1),
   "]": () => data.frames.length > 1 && goStep(state.step + 1),
   "/": () => byId("query").select(),
+  n: () => nextHit(1),
+  N: () => nextHit(-1),
+  "?": showKeys,
   Escape: () => (byId("options").hidden ? choose(null) : menu(false)),
 };
 
@@ -79,7 +82,9 @@ addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (typing) {
-    if (event.key === "Escape") typing.blur();
+    if (event.key !== "Escape") return;
+    if (typing === byId("query")) clearSearch();
+    typing.blur();
     return;
   }
   const inPicture = panes().some(({ svg }) => svg.contains(event.target)) || event.target === document.body;
@@ -90,11 +95,20 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+function showKeys() {
+  choose(null);
+  openPanel(true);
+  byId("keys").scrollIntoView();
+}
+
+const onHit = () => state.hits.length > 1 && state.hit >= 0 && state.selected?.node === state.hits[state.hit];
+
 function enter(target) {
   const folding = target.closest?.("[data-fold]");
   const item = active.itemOf(state.selected);
   const first = active.picture.visible?.items[0];
   if (folding) fold(Number(folding.dataset.fold));
+  else if (onHit()) nextHit(1);
   else if (item?.shut !== undefined) fold(item.shut);
   else if (state.selected) openPanel(true);
   else if (first) choose(active.chosenAs(first), true);

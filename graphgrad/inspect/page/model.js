@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["op", "input", "variable", "constant"];
 const EDGES = ["data", "input", "capture", "output", "dy", "dx", "saved", "residual", "gradient", "control", "loop"];
-const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp"];
+const COLUMNS = ["kind", "name", "index", "op", "brief", "attrs", "type", "line", "scope", "region", "origin", "stamp", "tensors"];
 const table = Object.fromEntries(COLUMNS.map((name, i) => [name, data.nodes[i] ?? []]));
 
 const defaults = new Set(data.bypass?.nodes); // rows of default gradients that rules were used instead of
@@ -15,6 +15,13 @@ const isDerived = (n) => table.origin[n] >= 0;
 const typesOf = (n) => [].concat(table.type[n]).map((t) => data.types[t][0]);
 const nameOf = (n) => (table.name[n] >= 0 ? text(n, "name") : `${text(n, "scope")}${text(n, "op")}_${table.index[n]}`);
 const labelOf = (n) => (nameOf(n).startsWith(text(n, "scope")) ? nameOf(n).slice(text(n, "scope").length) : nameOf(n));
+// A constant with a name; `weight f32[64,3]` of `conv1.weight`.
+const isWeight = (n) => kindOf(n) === "constant" && table.name[n] >= 0 && !isDerived(n);
+function weightWords(n) {
+  const name = nameOf(n).split("/").at(-1);
+  const last = name.split(".").at(-1);
+  return `${/^[A-Za-z_]\w*$/.test(last) ? last : name} ${typesOf(n)[0]}`;
+}
 const lineOf = (n) => (table.line[n] < 0 ? null : data.lines[table.line[n]]);
 
 // Known bytes of the outputs; null where a length is unknown, or where there are none.

@@ -35,6 +35,7 @@ from ..scene.wording import (
     short_attrs,
     short_type,
     shortened,
+    sites_on,
     stamp_name,
     value_of,
     visible,
@@ -63,6 +64,7 @@ def model_of(
     matches = Matches([view for _, view in views])
     tables = _Tables(
         {n: text for _, view in views for n, text in view.stands_for().items()},
+        {n: "".join(f"{p}/" for p in view.scope[n]) for _, view in views for n in view.homes},
         {call: lines for _, view in reversed(views) for call, lines in formulas_of(view).items()},
     )
     frames = [_frame(name, view, tables, matches) for name, view in views]
@@ -96,9 +98,12 @@ class _Tables:
     """Rows of nodes, regions and calls, and what they refer to."""
 
     def __init__(
-        self, stands_for: Mapping[Node, str], formulas: Mapping[RuleCall, Formula]
+        self,
+        stands_for: Mapping[Node, str],
+        homes: Mapping[Node, str],
+        formulas: Mapping[RuleCall, Formula],
     ) -> None:
-        self._stands_for, self._formulas = stands_for, formulas
+        self._stands_for, self._homes, self._formulas = stands_for, homes, formulas
         self.math: dict[int, list[tuple[str, Element]]] = {}
         self.strings = _Strings()
         self.types: dict[TensorType, int] = {}
@@ -172,7 +177,8 @@ class _Tables:
 
     def _node(self, node: Node) -> list[Any]:
         """One value for each column: kind, name (-1: scope, op type and index), index, op type,
-        short attributes, attributes, type or types, line, scope, region, origin, stamp."""
+        short attributes, attributes, type or types, line, scope, region, origin, stamp, sites of
+        tensors."""
         kind = kind_of(node)
         types = [self.type(t.type) for t in node.outputs]
         brief = value_of(node) if kind == "constant" else short_attrs(node)
@@ -186,11 +192,17 @@ class _Tables:
             self.strings(_pairs(node.attrs)),
             types[0] if len(types) == 1 else types,
             self.line(node.position),
-            self.text(node.scope),
+            self.text(self._scope(node)),
             -1 if node.region is None else self.region(node.region),
             self.origin(node.origin),
             -1 if node.stamp is None else self.text(stamp_name(node)),
+            self.text(sites) if (sites := sites_on(node)) else -1,
         ]
+
+    def _scope(self, node: Node) -> str:
+        """The scope in which it is shown, where its name says so too."""
+        home = self._homes.get(node, node.scope)
+        return home if node.name.startswith(home) else node.scope
 
     def _region(self, region: Region) -> dict[str, Any]:
         boundary = None if region.open else boundary_of(region)
@@ -320,6 +332,12 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
         "height": [view.height.get(n, -1) for n in view.nodes],
         "boxes": [_box(box, place, tables, matches) for box in boxes],
         "shut": [place[box] for box in view.collapsed],
+        "operators": [
+            [place[b], list(map(visible, view.operator_rows(b)))]
+            for b in boxes
+            if view.is_operator(b)
+        ],
+        "oneLine": tables.line(view.one_line),
         "mirror": [[place[box], place[twin]] for box, twin in view.mirror.items() if box.parent],
         "columns": [[box.column, box.title] for box in view.columns],
         "pairs": [[tables.node(n) for n in (f, *b)] for f, b in view.pairs.items()],

@@ -24,10 +24,11 @@ function start() {
   });
   byId("finder").addEventListener("submit", (event) => event.preventDefault());
   byId("query").addEventListener("input", (event) => find(event.target.value));
-  byId("query").addEventListener("keydown", (event) => event.key === "Enter" && nextHit(event.shiftKey ? -1 : 1));
+  byId("query").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && nextHit(event.shiftKey ? -1 : 1)) active.svg.focus({ preventScroll: true });
+  });
   byId("clear").addEventListener("click", () => {
-    byId("query").value = "";
-    find("");
+    clearSearch();
     byId("query").focus();
   });
   byId("options-button").addEventListener("click", () => menu(byId("options").hidden));

@@ -24,10 +24,23 @@ class Panel {
     );
     const result = ([n, which]) => make("span", {}, `${which.join(", ")}: `, this.nodeLink(n));
     parts.push(...briefList("Regions", scene.regions, (r) => this.boxLink("region", r, scene)));
-    parts.push(...briefList("Spliced rules", scene.calls, (c) => this.boxLink("rule", c, scene)));
+    parts.push(...this.spliced(scene));
     parts.push(...briefList("Results", [...scene.results], result));
-    parts.push(make("h3", {}, "Shapes and lines"), key(), make("h3", {}, "Keys"), keys());
+    parts.push(make("h3", {}, "Shapes and lines"), key(), make("h3", { id: "keys" }, "Keys"), keys());
     this.show(...parts);
+  }
+
+  // Rules that were spliced in, those of one name together.
+  spliced(scene) {
+    const byName = new Map();
+    for (const c of scene.calls) byName.set(data.calls[c].name, [...(byName.get(data.calls[c].name) ?? []), c]);
+    const link = (c) => this.boxLink("rule", c, scene);
+    return briefList("Spliced rules", [...byName], ([name, calls]) => {
+      if (calls.length <= 2) return make("span", {}, ...calls.flatMap((c, i) => (i ? [make("br"), link(c)] : [link(c)])));
+      const all = make("details", { class: "rest" }, make("summary", {}, `${middleCut(name, LONG)} x ${calls.length.toLocaleString("en")}`));
+      all.addEventListener("toggle", () => all.append(list(calls.slice(0, 200).map(link), calls.length)), { once: true });
+      return all;
+    });
   }
 
   node(n, scene, overlays) {
@@ -43,6 +56,7 @@ class Panel {
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
     if (text(n, "scope")) facts.push(["scope", cut(text(n, "scope"))]);
     if (table.stamp[n] >= 0) facts.push(["override", `"${middleCut(text(n, "stamp"), LONG)}", put on it by an op-type map`]);
+    if (table.tensors[n] >= 0) facts.push(["tensors", `in the site ${middleCut(text(n, "tensors"), LONG)}`]);
     for (const r of regionsAround(n)) facts.push(["region", make("span", {}, this.boxLink("region", r, scene), ruleLine(data.regions[r]))]);
     facts.push(["origin", this.origin(n, scene)]);
     if (madeBy.has(n)) facts.push(["made by", madeBy.get(n) ? `the pass "${madeBy.get(n)}"` : "an optimisation pass"]);
@@ -260,9 +274,9 @@ function key() {
 
 function keys() {
   const all = [
-    ["/", "search; Enter for the next"], ["arrows", "from node to node; move where none is chosen"],
+    ["/", "search"], ["Enter n N", "to the next found, or the one before"], ["arrows", "from node to node; move where none is chosen"],
     ["Enter", "details, or open a collapsed box"], ["c", "collapse the box around"], ["g", "to the gradient, or back"],
-    ["+ \u2212 0", "zoom, fit"], ["s b d y", "saved, bypassed, derived, types"], ["[ ]", "step back, on"], ["p o", "side by side; to the other pane"], ["Esc", "let go"],
+    ["+ \u2212 0", "zoom, fit"], ["s b d y", "saved, bypassed, derived, types"], ["[ ]", "step back, on"], ["p o", "side by side; to the other pane"], ["?", "these keys"], ["Esc", "let go"],
   ];
   return make("dl", { class: "keys" }, ...all.flatMap(([k, what]) => [make("dt", {}, make("kbd", {}, k)), make("dd", {}, what)]));
 }

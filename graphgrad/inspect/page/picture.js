@@ -87,7 +87,7 @@ class Picture {
     const classes = ["item", item.kind, `column${item.column % 2}`, scene.colourOf(this.ownerOf(item))];
     if (status || scene.compared) classes.push(status || "same");
     if (scene.failedIn(item)) classes.push("failed");
-    if (item.node !== undefined && table.stamp[item.node] >= 0) classes.push("marked");
+    if (item.node !== undefined && (table.stamp[item.node] >= 0 || table.tensors[item.node] >= 0)) classes.push("marked");
     if (scene.results.has(item.node)) classes.push("result");
     if (item.shut !== undefined) classes.push(box.kind);
     const group = draw("g", { class: classes.join(" "), id: `${this.letter}${item.id}`, role: "img", transform: `translate(${x - w / 2} ${y - h / 2})` });

@@ -12,7 +12,7 @@ function searcher(scene) {
     rule(n) {
       const call = originOf(n)?.call;
       const named = regionsAround(n).map((r) => data.regions[r].name.toLowerCase());
-      return [call === undefined ? "" : calls[call], text(n, "stamp").toLowerCase(), ...named].join("\n");
+      return [call === undefined ? "" : calls[call], text(n, "stamp").toLowerCase(), text(n, "tensors").toLowerCase(), ...named].join("\n");
     },
   };
   const scopes = [];

@@ -132,11 +132,14 @@ class Visible {
       add(kindOf(n) === "input" ? "dy" : labelOf(n), "name");
       if (text(n, "brief")) add(briefNumber(text(n, "brief")), "type");
     } else {
-      add(labelOf(n), "name");
-      if (given && kind === "op") add(text(n, "op"));
-      if (text(n, "brief")) add(text(n, "brief"), "type");
+      const outer = kind === "input" && !given && scene.fed[n];
+      add(outer ? text(n, "brief").replace(/^= /, "") : labelOf(n), "name");
+      if (given && kind === "op" && labelOf(n).split("/").at(-1) !== text(n, "op")) add(text(n, "op"));
+      if (text(n, "brief") && !outer) add(text(n, "brief"), "type");
       if (table.stamp[n] >= 0) add(`override "${text(n, "stamp")}"`);
-      if (lineOf(n)) add(lineOf(n)[0]);
+      if (table.tensors[n] >= 0) add(`tensors ${text(n, "tensors")}`);
+      const told = lineOf(n) && (isDerived(n) || table.line[n] !== scene.oneLine);
+      if (told) add(lineOf(n)[0]);
       else if (originOf(n)?.call === undefined && isDerived(n)) add(`grad of ${labelOf(originOf(n).node)}`);
       if (madeBy.get(n)) add(`by ${madeBy.get(n)}`);
       if (scene.results.has(n)) add(scene.results.get(n).map((i) => `result ${i}`).join(", "));
@@ -148,7 +151,8 @@ class Visible {
 
   boxItem(b) {
     const box = this.scene.boxes[b];
-    const lines = [[middleCut(box.title, NAME_LIMIT), "name"], [countOf(box), "note"]];
+    const told = box.operator?.map((row, i) => [middleCut(row, NAME_LIMIT), i ? "type" : "note"]);
+    const lines = [[middleCut(box.title, NAME_LIMIT), "name"], ...(told ?? [[countOf(box), "note"]])];
     if (box.failed) lines.push(["FAILED inside", "name"]);
     const value = this.options.values && this.valueOf(this.scene.within(b), lines);
     return { kind: "folded", shut: b, box: box.parent, lines, value };
@@ -173,6 +177,7 @@ class Visible {
       const b = this.itemOf(edge.target, here.box);
       if (b && numbers.has(edge.source)) {
         if (b.shut === undefined) this.writeNumber(edge, b);
+        else if (isWeight(edge.source) && !scene.boxes[b.shut].operator) (b.hubs ??= new Set()).add(labelOf(edge.source));
         this.inlined.set(edge.source, b);
         continue;
       }
@@ -209,27 +214,28 @@ class Visible {
     }
   }
 
-  // Constants that are one number without a name are written on the nodes that read them, but where
-  // more is to be said of them.
+  // Numbers without a name, and weights, are written on what reads them, unless more is to be said.
   plainNumbers() {
     const { scene, options } = this;
     const found = new Set();
     const kept = new Set([...scene.results.keys(), ...scene.failed]);
     for (let i = 0; i < scene.edges.length && !scene.compared; i++) {
       const source = scene.edges.source[i];
-      if (kindOf(source) !== "constant" || table.name[source] >= 0 || !typesOf(source)[0].endsWith("[]")) continue;
+      const number = kindOf(source) === "constant" && table.name[source] < 0 && typesOf(source)[0].endsWith("[]");
+      if (!number && !isWeight(source)) continue;
       const { target, owner, out } = scene.edges.at(i);
       found.add(source);
       const [from, to] = [source, target].map((n) => this.rep[scene.at.get(n).box]);
       const valued = options.values?.of(scene.at.get(source).key) !== undefined;
-      if (owner >= 0 || out < 0 || defaults.has(target) || valued || (to >= 0 && to !== from && !isDerived(source))) kept.add(source);
+      if (owner >= 0 || out < 0 || defaults.has(target) || valued || (number && to >= 0 && to !== from && !isDerived(source))) kept.add(source);
     }
     return new Set([...found].filter((n) => !kept.has(n)));
   }
 
   writeNumber({ source, operand }, item) {
     const value = briefNumber(text(source, "brief"));
-    item.lines.splice(1, 0, [operand.startsWith("arg") ? `${operand} = ${value}` : `with ${value}`, "type"]);
+    const number = operand.startsWith("arg") ? `${operand} = ${value}` : `with ${value}`;
+    item.lines.splice(1, 0, [typesOf(source)[0].endsWith("[]") ? number : middleCut(weightWords(source), NAME_LIMIT), "type"]);
     this.measure(item);
   }
 

@@ -17,12 +17,19 @@ from .wording import call_title, how_often, local_name, region_title, shortened,
 
 
 class NameScope:
-    """A name scope as it stands in one place: its path, such as "encoder/attention"."""
+    """A name scope as it stands in one place.
 
-    __slots__ = ("path",)
+    path      such as "encoder/attention"
+    title     the last part of it, as a rule
+    operator  whether it holds one operator of a file, and stays shut
+    """
 
-    def __init__(self, path: str) -> None:
+    __slots__ = ("operator", "path", "title")
+
+    def __init__(self, path: str, title: str) -> None:
         self.path = path
+        self.title = title
+        self.operator = False
 
 
 class Part:
@@ -151,7 +158,7 @@ def _named(owner: Around | None, column: int) -> tuple[str, str]:
     if isinstance(owner, RuleCall):
         return "rule", call_title(owner)
     if isinstance(owner, NameScope):
-        return "scope", owner.path.rpartition("/")[2]
+        return "scope", owner.title
     if isinstance(owner, Part):
         return "part", owner.title
     if isinstance(owner, BodyMark):
@@ -249,15 +256,20 @@ def unseen(paths: Iterable[Path]) -> Iterator[list[Mark]]:
 # --- scopes -----------------------------------------------------------------------------------
 
 
-def scopes_of(nodes: Sequence[Node], path: Mapping[Node, Path]) -> dict[Node, tuple[str, ...]]:
-    """The parts of the scope each node belongs to: its own, or that of what it comes from."""
+def scopes_of(
+    nodes: Sequence[Node], path: Mapping[Node, Path], homes: Mapping[Node, tuple[str, ...]]
+) -> dict[Node, tuple[str, ...]]:
+    """The parts of the scope each node belongs to: its own, or that of what it comes from.
+
+    homes: nodes that belong to another scope than the one they were built in.
+    """
     split: dict[str, tuple[str, ...]] = {}
     own: dict[Node, tuple[str, ...]] = {}
     for node in nodes:
         scope = node.scope
         if scope not in split:
             split[scope] = tuple(part for part in scope.split("/") if part)
-        own[node] = split[scope]
+        own[node] = homes[node] if node in homes else split[scope]
     shared = _shared((path[n], own[n]) for n in nodes if n.origin is None)
     return {n: own[n] if n.origin is None else _inherited(n, own, shared, split) for n in nodes}
 
@@ -348,6 +360,12 @@ class Tree:
         """The columns, from left to right."""
         return [self._column[c] for c in sorted(self._column)]
 
+    def scopes(self) -> Iterator[NameScope]:
+        """The name scopes that have a box, once for each."""
+        for box in (box for column in self.columns for box in column.within()):
+            if isinstance(box.owner, NameScope):
+                yield box.owner
+
     def _place(self, column: int, marks: Path, scope: tuple[str, ...]) -> Box:
         """From the outside: the scopes down to where each mark is at home, the mark, the rest."""
         if column not in self._column:
@@ -368,7 +386,7 @@ class Tree:
     def _scopes(self, box: Box, scope: tuple[str, ...], start: int, end: int) -> Box:
         for k in range(start, end):
             known = self._inner.get((box, scope[k]))
-            box = known or self.inside(box, scope[k], NameScope("/".join(scope[: k + 1])))
+            box = known or self.inside(box, scope[k], NameScope("/".join(scope[: k + 1]), scope[k]))
         return box
 
     def inside(self, box: Box, key: object, owner: Around) -> Box:

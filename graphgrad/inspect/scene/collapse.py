@@ -11,7 +11,7 @@ from ...ir.node import Region, RuleCall
 from .boxes import Box, NameScope, Part
 from .wording import site_name
 
-LARGE = 200
+LARGE = 120
 """Nodes above which a picture opens with boxes collapsed."""
 READABLE = 80
 """How many things it then shows, or as few as it takes."""
@@ -29,7 +29,7 @@ def collapsed_boxes(
 ) -> set[Box]:
     """The boxes to collapse.
 
-    collapse  "none"; "all"; "auto": above 200 nodes, all boxes but the outer ones that there is
+    collapse  "none"; "all"; "auto": above 120 nodes, all boxes but the outer ones that there is
               room for; or what to collapse: regions, and names that may be patterns, of scopes
               ("encoder/*"), rules ("ste") and regions ("#0")
     mirror    gradients' box -> the forward box that it stands beside

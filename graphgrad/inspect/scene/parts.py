@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...ir.node import Node
-from .boxes import Box, Part, Tree, mirrored
+from .boxes import Box, NameScope, Part, Tree, mirrored
 from .wording import local_name, shortened
 
 __all__: list[str] = []
@@ -56,7 +56,8 @@ def _things(box: Box) -> list[Node | Box]:
 
 
 def _is_crowded(box: Box) -> bool:
-    return len(box.boxes) > CROWDED_BOXES or len(box.nodes) + len(box.boxes) > CROWDED
+    boxes = sum(not (isinstance(b.owner, NameScope) and b.owner.operator) for b in box.boxes)
+    return boxes > CROWDED_BOXES or len(box.nodes) + len(box.boxes) > CROWDED
 
 
 def _name(thing: Node | Box) -> str:

@@ -14,6 +14,7 @@ from ...execute.run.timed import Clock, LoopRuns, Run, Span, timed_runs
 from ...ir.node import Node, RuleCall, Tensor
 from ...ir.program import Program
 from ...ir.types import Dim
+from ...lower.blocks import ConvolvedLoop
 from ...lower.loop_ir import nodes_within
 from .flops import flops_of
 from .limits import Limits
@@ -260,6 +261,9 @@ def _known(d: Dim) -> int:
 
 
 def _working(node: Node) -> Sequence[Node]:
+    """The nodes that share its time; a loop behind a convolution takes next to none."""
+    if isinstance(node.op, ConvolvedLoop):
+        return node.op.program.nodes[:1]
     working = [n for n in nodes_within(node) if n.inputs and not n.op.memory.view]
     return working or (node,)
 

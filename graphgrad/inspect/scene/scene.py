@@ -5,11 +5,14 @@ One pass over what was asked for; the layout (`view.py`) reads it and changes no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, TypedDict
 
 from ...base.errors import counted, did_you_mean
+from ...base.position import Position
 from ...ir.node import Node, Region, RuleCall, Tensor
 from ...ir.op import OP_TYPES
 from ...ir.residual import Residual
@@ -19,6 +22,7 @@ from .bypassed import Bypassed, bypassed_of
 from .collapse import Collapse
 from .columns import columns_of
 from .failed import failure_of
+from .operators import homes_of, operators_of
 from .overlay import Values
 from .subject import subject_of
 from .unfolded import unfold
@@ -27,6 +31,9 @@ from .wording import is_private, kind_of, local_name, site_of
 
 __all__ = ["Options", "Scene", "behind"]
 
+MANY = 8
+"""Nodes above which a line that most of them have is not written on each."""
+
 
 class Options(TypedDict, total=False):
     """What may be asked of every picture.
@@ -34,7 +41,7 @@ class Options(TypedDict, total=False):
     title        default: the graph's name, if it was given one
     saved_edges  whether to draw what gradients read of the forward part: True, False, or "auto":
                  up to 300 nodes
-    collapse     boxes that are shown as one node: "auto" (above 200 nodes, all but the outer ones
+    collapse     boxes that are shown as one node: "auto" (above 120 nodes, all but the outer ones
                  that there is room for), "none", "all" (the outermost ones), or a list of regions
                  and of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and
                  regions ("#0")
@@ -72,6 +79,8 @@ class Scene:
     nexts      placeholder of a loop's carry -> what a run carries on
     marks      as path, with bodies, and with the default gradient of a rule, as around their nodes
     scope      node -> the parts of the name scope it belongs to
+    operators  scope -> the node of that name, of which all in the scope are parts
+    homes      node -> the scope in which it stands, where that is not the one it was built in
     updates    node of an optimiser -> the name of the parameter that it is for
     failed     nodes to ring; reason: the first line of the error
     bypassed   node of a default gradient that a rule was used instead of -> what stands for that
@@ -100,7 +109,9 @@ class Scene:
         self.column = columns_of(self.nodes, self.reads)
         self._paths = Paths(subject.marks)
         self.path = {n: self._around(n) for n in self.nodes}
-        self.scope = scopes_of(self.nodes, self.path)
+        self.operators = {} if self.status else operators_of(self.nodes)
+        self.homes = {} if self.status else homes_of(self.nodes, self.operators, self.reads)
+        self.scope = scopes_of(self.nodes, self.path, self.homes)
         self.updates = updates_of(self.nodes, self.reads, self.column)
         for node, name in self.updates.items():
             self.column[node] = max(2, self.column[node])
@@ -136,6 +147,19 @@ class Scene:
         bodies make.
         """
         return self._in_place.get(node, node.inputs)
+
+    def local_name(self, node: Node) -> str:
+        """The name without the scope in which it is shown."""
+        around = "".join(f"{part}/" for part in self.scope[node])
+        inside = node.origin is None and node.name.startswith(around)
+        return node.name.removeprefix(around) if inside else local_name(node)
+
+    @cached_property
+    def one_line(self) -> Position | None:
+        """The line that built most of what is shown, as a loader does: it tells nothing there."""
+        own = [n.position for n in self.nodes if n.origin is None and kind_of(n) == "op"]
+        line, count = max(Counter(own).items(), key=itemgetter(1), default=(None, 0))
+        return line if count > max(MANY, len(own) // 2) else None
 
     def stands_for(self) -> dict[Node, str]:
         """`= x`, `row of x` or `= x, next y` for the placeholders of bodies."""

@@ -116,6 +116,8 @@ def _around_region(region: Region) -> list[Node]:
 
 
 def _inside(region: Region) -> set[Node]:
+    if region.on_tensors:
+        return {t.node for t in region.pinned_inputs or ()}
     if not region.open:
         return set(boundary_of(region).members)
     return {n for n in region.graph.nodes if region.contains(n.region)}

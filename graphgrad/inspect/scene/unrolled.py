@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
 
-from ...base.position import full, show
+from ...base.position import Position, full, show
 from ...ir.node import Node, Region, Tensor
 from .boxes import Box, Part, Tree
 from .wording import kind_of
@@ -27,13 +27,16 @@ Step = tuple[Part, Part | None]
 """The box of a step, and the one around all steps but the first."""
 
 
-def fold_steps(tree: Tree, site_of: SiteOf, reads: Reads) -> None:
-    """Put steps that stand directly in a box of the forward part into boxes of their own."""
+def fold_steps(tree: Tree, site_of: SiteOf, reads: Reads, loader: Position | None) -> None:
+    """Put steps that stand directly in a box of the forward part into boxes of their own.
+
+    loader: the line that built most of it, which tells no step from another.
+    """
     line_at = cache(full)  # an instruction may have several offsets, a line has one number
     step: dict[Node, Step] = {}
     for column in tree.columns[:1]:
         for box in column.within():
-            ops = [n for n in box.nodes if n.inputs and n.position is not None]
+            ops = [n for n in box.nodes if n.inputs and n.position not in (None, loader)]
             for start, period, times in runs_of([(line_at(n.position), n.type) for n in ops]):
                 step |= _steps(ops[start : start + period * times], period)
     if not step:

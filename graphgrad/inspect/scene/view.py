@@ -11,10 +11,11 @@ from typing import Any
 from ...base.collector import collector_paused
 from ...base.errors import did_you_mean
 from ...ir.node import Node
-from .boxes import Path, Tree, mirrored
+from .boxes import Box, NameScope, Path, Tree, mirrored
 from .collapse import collapsed_boxes, is_large
 from .edges import Edge, edges_of
 from .mirror import heights_of, pairs_of
+from .operators import is_weight, weight_words
 from .overlay import overlay_of
 from .parts import divide
 from .repeats import fold_repeats
@@ -47,7 +48,7 @@ class View(Scene):
 
     def __init__(self, shown: Any, options: Options) -> None:
         super().__init__(shown, options)
-        count, collapse = len(self.nodes), options.get("collapse", "auto")
+        collapse = options.get("collapse", "auto")
         self.id = _ids(self)
         self.edges = edges_of(self)
         self.height = heights_of(self)
@@ -55,19 +56,24 @@ class View(Scene):
         self.order = {n: self.height.get(n, 2 * i) for i, n in enumerate(self.nodes)}
         self.scoped = options.get("scopes", True)
         scopes = self.scope if self.scoped else dict.fromkeys(self.nodes, ())
+        count = sum(not is_weight(n) for n in self.nodes)
         tree = Tree(self.nodes, self.column, self.marks, scopes)
+        for scope in tree.scopes():
+            scope.operator = scope.path in self.operators
         for column in tree.columns:
             if self.updates and all(n in self.updates for n in column.members()):
                 column.title = "updates"
         if is_large(collapse, count):
             fold_repeats(tree)
-            fold_steps(tree, self.site, self.reads)
+            fold_steps(tree, self.site, self.reads, self.one_line)
             divide(tree, self.order)
         tree.number()
         self.box, self.columns = tree.box, tree.columns
         self.mirror = mirrored(self.columns)
         self.collapsed = collapsed_boxes(self.columns, collapse, count, self.mirror)
-        self.saved = _saved(options.get("saved_edges", "auto"), count)
+        if collapse == "auto":
+            self.collapsed |= {b for c in self.columns for b in c.within() if self.is_operator(b)}
+        self.saved = _saved(options.get("saved_edges", "auto"), len(self.nodes))
         self.overlay = overlay_of(options.get("overlay"), self.nodes)
 
     def place(self, node: Node) -> Place:
@@ -80,6 +86,16 @@ class View(Scene):
         if is_private(node) and edge.owner is None:
             node = edge.target
         return self.place(node)
+
+    def is_operator(self, box: Box) -> bool:
+        """Whether it holds one operator of a file, or the gradient of one."""
+        return isinstance(box.owner, NameScope) and box.owner.operator
+
+    def operator_rows(self, box: Box) -> list[str]:
+        """What the box of an operator holds, in words: op types, then the weights read there."""
+        nodes = [n for n in box.members() if not is_weight(n)]
+        read = {t.node: None for n in nodes for t, _ in self.reads(n) if is_weight(t.node)}
+        return [", ".join(dict.fromkeys(n.type for n in nodes)), *map(weight_words, read)]
 
     def __repr__(self) -> str:
         return f"<view {self.title!r}: {len(self.nodes)} nodes, {len(self.edges)} edges>"

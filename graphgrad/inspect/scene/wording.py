@@ -10,6 +10,7 @@ from ...base import kinds
 from ...base.errors import GraphGradError
 from ...base.position import Position, show, source_line
 from ...ir.node import Node, Region, RuleCall, rule_name
+from ...ir.region_tree import sites_at
 from ...ir.types import DType, TensorType
 from ...ops.control import Scan, While
 from ...regions.rules import BuiltinRule, Rule, as_rule, find_rule
@@ -166,6 +167,8 @@ def about(node: Node, lines: Lines) -> list[str]:
         rows.append(f"in {node.region!r}")
     if node.stamp is not None:
         rows.append(f"gradient override {stamp_name(node)!r}")
+    if sites := sites_on(node):
+        rows.append(f"in the site of tensors {sites}")
     if isinstance(node.origin, RuleCall):
         rows.append(f"built by {node.origin!r}")
     return rows
@@ -181,6 +184,12 @@ def site_name(call: RuleCall) -> str:
 def stamp_name(node: Node) -> str:
     """The name of the rule that an op-type map put on a node."""
     return rule_name(node.stamp)
+
+
+def sites_on(node: Node) -> str:
+    """`"clip" #0` of each site of tensors that a node makes a tensor of; "" where there is none."""
+    sites = dict.fromkeys(site for t in node.outputs for site in sites_at(t))
+    return ", ".join(f'"{shortened(site.name, 60)}" #{site.index}' for site in sites)
 
 
 def region_title(region: Region) -> str:

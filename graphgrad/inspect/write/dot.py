@@ -16,6 +16,8 @@ from typing import Any
 from ...base.collector import collector_paused
 from ...base.flags import truth
 from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.region_tree import sites_at
+from ...ir.tensor_sites import makes_sited
 from ..layout.colours import (
     BYPASSED,
     BYPASSED_STYLE,
@@ -70,7 +72,7 @@ def to_dot(
         title: default: the graph's name, if it was given one.
         saved_edges: whether to draw (dotted) what gradients read of the forward part: True, False,
             or "auto": up to 300 nodes.
-        collapse: boxes that are drawn as one node: "auto" (above 200 nodes, all but the outer ones
+        collapse: boxes that are drawn as one node: "auto" (above 120 nodes, all but the outer ones
             that there is room for), "none", "all" (the outermost ones), or a list of regions and
             of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and regions
             ("#0").
@@ -142,7 +144,9 @@ class _DotWriter:
         self.picture = picture
         self.view = view = picture.view
         self.labels = Labels(view)
-        self.tint = {r: REGIONS[i % len(REGIONS)] for i, r in enumerate(view.regions)}
+        sites = {s: None for n in view.nodes for t in n.outputs for s in sites_at(t)}
+        tinted = enumerate(dict.fromkeys((*view.regions, *sites)))
+        self.tint = {r: REGIONS[i % len(REGIONS)] for i, r in tinted}
         self.words: dict[str, str] = {}
         self.said = self._said()
 
@@ -191,6 +195,7 @@ class _DotWriter:
         boxes = {b.kind for column in self.view.columns for b in column.within()}
         said = {
             "dashed box: marked region": "region" in boxes,
+            "dashed node: in a site of tensors": any(map(makes_sited, self.view.nodes)),
             "filled box: the rule spliced for it": "rule" in boxes,
             "thick: over its boundary": any(map(self._owner_tint, self.picture.links)),
             "dotted: saved for the gradient": "saved" in kinds,
@@ -337,6 +342,13 @@ class _DotWriter:
         return style
 
     def _kind_style(self, node: Node) -> str:
+        sites = [site for t in node.outputs for site in sites_at(t)]
+        if sites:
+            rim = f', color="{self._tint(sites[0]).line}", penwidth=2'
+            return f'{self._plain_style(node)}{rim}, style="rounded,filled,dashed"'
+        return self._plain_style(node)
+
+    def _plain_style(self, node: Node) -> str:
         kind = kind_of(node)
         if kind in KINDS:
             shape, fill = KINDS[kind]

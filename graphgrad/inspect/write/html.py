@@ -187,11 +187,11 @@ def _graph_name(view: View) -> str:
 
 def _page(title: str, model: dict[str, Any]) -> str:
     text = json.dumps(model, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    style, viz = _part("style.css"), _part("viz-global.js")
+    style, viz = styles("palette", "style"), _part("viz-global.js")
     engine, script = _part("engine.js"), _script()
     fields = {
         "title": escape(visible(title) or "graphgrad"),
-        "policy": _policy(style, engine, script, viz),
+        "policy": policy(style, engine, script, viz),
         "style": style,
         "data": text.translate(_DATA),
         "viz": viz,
@@ -206,15 +206,18 @@ def _page(title: str, model: dict[str, Any]) -> str:
     return "".join(filled)
 
 
-def _policy(style: str, *scripts: str) -> str:
+def policy(style: str, *scripts: str) -> str:
     """No network, no script or style but these."""
+    allowed = [
+        f"script-src {' '.join(map(_hash, scripts))} 'wasm-unsafe-eval'",
+        "worker-src blob:",
+        "img-src blob:",
+    ]
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))} 'wasm-unsafe-eval'",
             f"style-src {_hash(style)}",
-            "worker-src blob:",
-            "img-src blob:",
+            *(allowed if scripts else ()),
             "base-uri 'none'",
             "form-action 'none'",
         ]
@@ -224,6 +227,11 @@ def _policy(style: str, *scripts: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def styles(*names: str) -> str:
+    """The style sheets of that name, of which `palette` has the colours."""
+    return "".join([_part(f"{name}.css") for name in names])
 
 
 @cache

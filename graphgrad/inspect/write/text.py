@@ -26,6 +26,7 @@ from ..scene.wording import (
     short_attrs,
     short_name,
     short_type,
+    sites_on,
     stamp_name,
     value_of,
 )
@@ -172,6 +173,8 @@ class _TextWriter:
         args += [f"after {short_name(c)}" for c in node.controls]
         rule = shortened(stamp_name(node), 60) if node.stamp is not None else ""
         stamp = f' override "{rule}"' if rule else ""
+        sites = sites_on(node)
+        stamp += f" tensors {sites}" if sites else ""
         name, inside = shortened(short_name(node), 60), shortened(", ".join(args), 200)
         struck = "(not used) " if node in self.view.bypassed else ""
         return visible(f"{struck}{name}: {types} = {node.type}({inside}){stamp}")

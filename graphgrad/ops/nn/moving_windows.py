@@ -97,17 +97,17 @@ class Window(NamedTuple):
 
     def counts(self) -> Any:
         """How many places of the window are inside the image: (H', W', 1)."""
-        down, across = (np.maximum(self._inside(axis).sum(1), 1) for axis in (0, 1))
+        down, across = (np.maximum(self.seen(axis).sum(1), 1) for axis in (0, 1))
         return down[:, None, None] * across[:, None]
 
     def inside(self) -> Iterator[Any]:
         """For each place in the window where it is inside the image: (H', W', 1)."""
-        down, across = self._inside(0), self._inside(1)
+        down, across = self.seen(0), self.seen(1)
         for i in range(self.size[0]):
             for j in range(self.size[1]):
                 yield down[:, i, None, None] & across[:, j, None]
 
-    def _inside(self, axis: int) -> Any:
+    def seen(self, axis: int) -> Any:
         """Whether the window is inside the image along an axis: (outputs, places)."""
         e = self.axes[axis]
         places = np.arange(e.out)[:, None] * self.strides[axis] - e.low

@@ -13,7 +13,7 @@ from ...ir.node import Node, Region, Tensor
 from ..scopes import opaque_among
 from .combined import Both, Either, Regrouped, Rest, WithDerived
 from .hints import check_op_type, names_near, no_hint, scopes_near
-from .kinds import Between, Derived, Itself, Listed, Matching, OfType, Ruled
+from .kinds import Between, Derived, Itself, Listed, Matching, OfSources, OfType, Ruled
 from .pattern import Pattern, check_form
 from .targets import Kind, Target, covered, is_in, pool
 
@@ -179,6 +179,37 @@ class Selector:
         True
         """
         return self._chosen(Ruled(rule))
+
+    def variables(self, *patterns: str) -> Selection:
+        """The variables that are to be trained, for `graph.mark(..., together=True)`.
+
+        Parameters: *patterns: shell patterns of their names, such as "enc/*"; none: all of them.
+
+        Returns: a Selection.
+
+        >>> w, b = gg.variable(3.0, name="w"), gg.variable(4.0, name="b")
+        >>> y = w * w / 2 + b * b / 2
+        >>> clip = gg.rules.clip_global_norm(limit=1.0)
+        >>> (site,) = y.graph.mark(gg.select.variables(), clip, together=True)
+        >>> gg.evaluate(gg.gradients(y, [w, b]))
+        [array(0.6), array(0.8)]
+        """
+        return self._chosen(OfSources("variables", patterns))
+
+    def inputs(self, *patterns: str) -> Selection:
+        """The floating and complex placeholders, for `graph.mark(..., together=True)`.
+
+        In what was opened of a function of JAX, the parameters are among them.
+
+        Parameters: *patterns: shell patterns of their names, such as "w*"; none: all of them.
+
+        Returns: a Selection.
+
+        >>> w = gg.placeholder((), name="w")
+        >>> [node.name for node in gg.select.inputs().find(w.graph)]
+        ['w']
+        """
+        return self._chosen(OfSources("inputs", patterns))
 
     def backward(self) -> Selection:
         """On `gg.select`: the derived nodes, each a site of its own. On a selection: see there."""

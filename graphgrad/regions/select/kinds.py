@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ...base.errors import RegionError
@@ -160,7 +161,7 @@ class Ruled(Kind):
             targets += [
                 r
                 for r in marked_regions(each)
-                if self._is(r.rule) and (derived or r.origin is None) and members_of(r)
+                if self._is(r.rule) and (derived or r.origin is None) and _is_site(r)
             ]
         for each in bodies_of(graph):
             stamped = [n for n in index_of(each).stamped if n.stamp is not None]
@@ -176,7 +177,7 @@ class Ruled(Kind):
 
     def _hint(self, graph: Graph) -> str:
         graphs = bodies_of(graph)
-        names = {rule_name(r.rule) for g in graphs for r in marked_regions(g) if members_of(r)}
+        names = {rule_name(r.rule) for g in graphs for r in marked_regions(g) if _is_site(r)}
         names |= {rule_name(n.stamp) for g in graphs for n in g.nodes if n.stamp is not None}
         if not names:
             return "Nothing is marked there."
@@ -184,3 +185,35 @@ class Ruled(Kind):
 
     def __repr__(self) -> str:
         return f"select.rule({shown(self.rule_)})"
+
+
+def _is_site(region: Region) -> bool:
+    """Whether it is marked still."""
+    return region.on_tensors or bool(members_of(region))
+
+
+class OfSources(Kind):
+    """The variables that are to be trained, or the placeholders with a gradient, by name."""
+
+    def __init__(self, method: str, patterns: tuple[str, ...]) -> None:
+        self.method = method
+        self.patterns = patterns
+
+    def _find(self, graph: Graph, derived: bool) -> list[Target]:
+        found = self._sources(graph)
+        if not self.patterns:
+            return list(found)
+        return [n for n in found if any(fnmatchcase(n.name, p) for p in self.patterns)]
+
+    def _sources(self, graph: Graph) -> list[Node]:
+        if self.method == "variables":
+            return [t.node for t in graph.variables.trainable]
+        nodes = (n for n in graph.nodes if n.type == "Placeholder")
+        return [n for n in nodes if n.outputs[0].type.differentiable]
+
+    def _hint(self, graph: Graph) -> str:
+        names = {n.name for n in self._sources(graph)}
+        return near(self.patterns, names, "there are") if names else "There are none."
+
+    def __repr__(self) -> str:
+        return f"select.{self.method}({', '.join(map(shown, self.patterns))})"

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 from ...base.domains import NON_NEGATIVE, PROBABILITY
 from ...ir.node import Tensor
 from . import maths as m
-from .row import Count, Draw, Places
+from .needs import Need, shapes
+from .row import Count, Draw, Places, Uniform
 from .rows import together
 
 FAMILY = "aggregation"
 QUINTON = "Quinton and Rey 2024, Jacobian descent for multi-objective optimization"
-MOST = 8
+FEW = Need("times is at most 8, of which all subsets are tried", lambda times: times <= 8)
 
 
 def _rows(ds: list[Tensor]) -> Tensor:
@@ -50,7 +51,9 @@ def jd_mean(ds: list[Tensor]) -> Tensor:
     return sum(ds[1:], ds[0]) / float(len(ds))
 
 
-@together("Caruana 1997, Multitask learning", fan=True, linear=True)
+@together(
+    "Caruana 1997, Multitask learning", fan=True, linear=True, needs=(shapes(weights="times"),)
+)
 def jd_constant(ds: list[Tensor], *, weights: Draw) -> Tensor:
     """A weighted sum."""
     return _weighted(ds, weights)
@@ -59,8 +62,6 @@ def jd_constant(ds: list[Tensor], *, weights: Draw) -> Tensor:
 def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
     """For each row of u the weights w >= u of the least w' g w, by trying all that may be bound."""
     count = m.length(g, 0)
-    if count > MOST:
-        raise ValueError(f"times is at most {MOST} for a projection on the dual cone, got {count}")
     trace = m.sum(_diagonal(g))
     one = m.eye(count, dtype=g.dtype)
     g = g / m.where(trace > 1e-4, trace, 1.0) * m.where(trace > 1e-4, 1.0, 0.0) + 1e-4 * one
@@ -75,7 +76,9 @@ def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
     return m.sum(m.swapaxes(best, 0, 1)[:, :, None] * w, 0)
 
 
-@together(QUINTON, fan=True, traps="a quadratic program: another solver differs near 1e-6")
+@together(
+    QUINTON, fan=True, traps="a quadratic program: another solver differs near 1e-6", needs=(FEW,)
+)
 def jd_upgrad(ds: list[Tensor]) -> Tensor:
     """The mean of the gradients, each projected to where it conflicts with none."""
     weights = _even(ds)[:, None] * m.eye(len(ds), dtype=ds[0].dtype)
@@ -86,6 +89,7 @@ def jd_upgrad(ds: list[Tensor]) -> Tensor:
     "Lopez-Paz and Ranzato 2017, Gradient episodic memory for continual learning",
     fan=True,
     traps="a quadratic program: another solver differs near 1e-6",
+    needs=(FEW,),
 )
 def jd_dualproj(ds: list[Tensor]) -> Tensor:
     """The mean, projected to where it conflicts with no gradient."""
@@ -98,10 +102,7 @@ def jd_dualproj(ds: list[Tensor]) -> Tensor:
     traps="Frank-Wolfe stopped early is not the minimum",
 )
 def jd_mgda(
-    ds: list[Tensor],
-    *,
-    epsilon: Annotated[float, NON_NEGATIVE] = 1e-3,
-    iterations: Count = 100,
+    ds: list[Tensor], *, epsilon: Annotated[float, NON_NEGATIVE] = 1e-3, iterations: Count = 100
 ) -> Tensor:
     """The convex combination of the least norm, by Frank-Wolfe."""
     g, start = _gramian(ds), _even(ds)
@@ -120,7 +121,11 @@ def jd_mgda(
     return _weighted(ds, w)
 
 
-@together("Yu et al. 2020, Gradient surgery for multi-task learning", fan=True)
+@together(
+    "Yu et al. 2020, Gradient surgery for multi-task learning",
+    fan=True,
+    needs=(shapes(orders="times times"),),
+)
 def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
     """Each gradient, less what conflicts with the others in a drawn order, summed."""
     j = _rows(ds)
@@ -143,9 +148,10 @@ def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
     "dropout",
     fan=True,
     traps="0/0 where all are 0",
+    needs=(shapes(x="...", uniform="..."),),
 )
 def jd_graddrop(
-    ds: list[Tensor], *, uniform: Draw, leak: Annotated[float, PROBABILITY] = 0.0
+    ds: list[Tensor], *, uniform: Uniform, leak: Annotated[float, PROBABILITY] = 0.0
 ) -> Tensor:
     """Of each element the sign that a uniform number picks, by how pure it is."""
     j = m.stack(ds)
@@ -153,6 +159,37 @@ def jd_graddrop(
     up, down = m.logical_and(purity > uniform, j > 0), m.logical_and(purity < uniform, j < 0)
     kept = m.where(m.logical_or(up, down), 1.0, 0.0)
     return m.sum((leak + (1.0 - leak) * kept) * j, 0)
+
+
+@together("Liu et al. 2021, Conflict-averse gradient descent", fan=True, needs=(FEW,))
+def jd_cagrad(ds: list[Tensor], *, c: Annotated[float, NON_NEGATIVE] = 0.5) -> Tensor:
+    """The mean, moved by c of its length to where the worst gradient improves most."""
+    g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
+    b = m.matvec(g, _even(ds))
+    radius = c * m.sqrt(m.mean(b))
+    small = 1e-12 if g.dtype == "float64" else 1e-6
+    w = _least_of_norm(g + small * m.maximum(m.sum(_diagonal(g)), small) * one, b, radius)
+    length = m.sqrt(m.sum(w * m.matvec(g, w)))
+    moved = m.where(length > 0, radius / m.where(length > 0, length, 1.0), 0.0)
+    return _weighted(ds, _even(ds) + moved * w)
+
+
+def _least_of_norm(g: Tensor, b: Tensor, radius: Tensor) -> Tensor:
+    """The weights w >= 0 of sum 1 with the least b w + radius * sqrt(w' g w): of all sets of
+    weights that may be positive, where the gradient in them is one number, the best.
+    """
+    one = m.eye(m.length(g, 0), dtype=g.dtype)
+    free = m.as_tensor([s for s in product((0.0, 1.0), repeat=m.length(g, 0)) if any(s)], g.dtype)
+    system = free[:, :, None] * free[:, None, :] * g + (1.0 - free[:, :, None]) * one
+    u, v = [m.solve(system, (free * t)[:, :, None])[..., 0] for t in (m.ones_like(b), b)]
+    a, p, q = m.sum(u, -1), m.sum(v, -1), m.sum(v * b, -1)
+    inside = p * p - a * (q - radius * radius)
+    root = m.sqrt(m.where(inside > 0, inside, 1.0))
+    w = (((p + root) / a)[:, None] * u - v) / root[:, None]
+    short = m.sum(m.maximum(-w, 0.0), -1) + m.where(inside > 0, 0.0, 1.0)
+    cost = m.matvec(w, b) + radius * m.sqrt(m.maximum(m.sum(w * m.matmul(w, g), -1), 0.0))
+    best = m.argmin(m.where(short > 1e-9, float("inf"), cost), 0)
+    return m.maximum(m.take(w, best, axis=0), 0.0)
 
 
 @together(
@@ -201,21 +238,27 @@ def jd_config(ds: list[Tensor]) -> Tensor:
     return m.reshape(m.sum(m.matvec(j, way)) * way, ds[0].shape)
 
 
-@together("Yin et al. 2018, Byzantine-robust distributed learning", fan=True)
+@together(
+    "Yin et al. 2018, Byzantine-robust distributed learning",
+    fan=True,
+    needs=(Need("times is at least 2 trim + 1", lambda times, trim: times > 2 * trim),),
+)
 def jd_trimmed_mean(ds: list[Tensor], *, trim: Places = 1) -> Tensor:
     """The mean of each element without its largest and its least values."""
-    if len(ds) < 2 * trim + 1:
-        raise ValueError(f"times is at least 2 * trim + 1 = {2 * trim + 1}, got {len(ds)}")
     return m.mean(m.sort(m.stack(ds), axis=0)[trim : len(ds) - trim], 0)
 
 
-@together("Blanchard et al. 2017, Machine learning with adversaries", fan=True)
+@together(
+    "Blanchard et al. 2017, Machine learning with adversaries",
+    fan=True,
+    needs=(
+        Need("times is at least byzantine + 3", lambda times, byzantine: times >= byzantine + 3),
+        Need("times is at least selected", lambda times, selected: times >= selected),
+    ),
+)
 def jd_krum(ds: list[Tensor], *, byzantine: Places = 1, selected: Count = 1) -> Tensor:
     """The mean of the gradients that are nearest to their neighbours."""
     count = len(ds)
-    if count < max(byzantine + 3, selected):
-        least = max(byzantine + 3, selected)
-        raise ValueError(f"times is at least byzantine + 3 and selected: {least}, got {count}")
     g = _gramian(ds)
     squares = _diagonal(g)
     far = m.sqrt(m.maximum(squares[:, None] + squares[None] - 2.0 * g, 0.0))
@@ -225,6 +268,6 @@ def jd_krum(ds: list[Tensor], *, byzantine: Places = 1, selected: Count = 1) -> 
     return _weighted(ds, weights)
 
 
-__all__ = ["jd_aligned_mtl", "jd_config", "jd_constant", "jd_dualproj", "jd_graddrop"]
+__all__ = ["jd_aligned_mtl", "jd_cagrad", "jd_config", "jd_constant", "jd_dualproj", "jd_graddrop"]
 __all__ += ["jd_imtlg", "jd_krum", "jd_mean", "jd_mgda", "jd_pcgrad", "jd_sum"]
 __all__ += ["jd_trimmed_mean", "jd_upgrad"]

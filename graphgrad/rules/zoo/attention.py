@@ -7,8 +7,9 @@ from typing import Any, Literal
 from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
-from .row import Axis, Draw, NonNegative, Positive
-from .rows import formula, pull, pull_two, pulled
+from .needs import shapes
+from .row import Axis, Draw, Finite, NonNegative, Positive
+from .rows import formula, pull, pull_two, pulled, through
 
 FAMILY = "relevance"
 ACHTIBAT = (
@@ -18,14 +19,14 @@ ACHTIBAT = (
 EPSILON = "epsilon has no sign"
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON, on=("Add",))
 def attn_add(dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8) -> tuple[Tensor, ...]:
     """For x + y: each has its share of the sum."""
     dz = dy / (x + y + epsilon)
     return x * dz, y * dz
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull_two(ACHTIBAT, contract="attribution", traps=EPSILON, on=("MatMul",))
 def attn_matmul(
     dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8
 ) -> tuple[Tensor, ...]:
@@ -35,7 +36,12 @@ def attn_matmul(
     return x * at_x, y * m.matmul(m.swapaxes(x, -1, -2), dz)
 
 
-@pull_two(ACHTIBAT, contract="attribution", traps="who carries is found by requires_grad")
+@pull_two(
+    ACHTIBAT,
+    contract="attribution",
+    traps="who carries is found by requires_grad",
+    on=("Multiply",),
+)
 def attn_multiply(
     dy: Tensor, x: Tensor, y: Tensor, carries: Literal["both", "first", "second"] = "both"
 ) -> tuple[Tensor, ...]:
@@ -44,7 +50,7 @@ def attn_multiply(
     return dy * first, dy * (1.0 - first)
 
 
-@pull(ACHTIBAT, contract="attribution", traps=EPSILON)
+@pull(ACHTIBAT, contract="attribution", traps=EPSILON, reduces=True)
 def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-8) -> Tensor:
     """For the mean along an axis, kept or not: shares of the sum."""
     wide = dy if dy.ndim == x.ndim else m.expand_dims(dy, axis)
@@ -55,19 +61,26 @@ def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-
     ACHTIBAT,
     contract="attribution",
     traps="lxt sums over the last axis, whatever the axis of the softmax is (over=-1)",
+    on=("Softmax",),
 )
 def attn_softmax(
-    dy: Tensor,
-    x: Tensor,
-    axis: Axis = -1,
-    temperature: Positive = 1.0,
-    over: Axis | None = None,
+    dy: Tensor, x: Tensor, axis: Axis = -1, temperature: Positive = 1.0, over: Axis | None = None
 ) -> Tensor:
     """For softmax(x / temperature): x (R - y sum of R); where x is -infinity nothing."""
     at = x / temperature
     total = m.sum(dy, axis if over is None else over, keepdims=True)
     kept = m.where(at == -float("inf"), 0.0, at)
     return kept * (dy - m.softmax(at, axis=axis) * total)
+
+
+@through(
+    "Kindermans et al. 2018, Learning how to explain neural networks: PatternNet and "
+    "PatternAttribution",
+    contract="attribution",
+)
+def pattern_attribution(w: Tensor, patterns: Finite) -> Tensor:
+    """For a layer: errors go back through its weights times a pattern of the same shape."""
+    return w * patterns
 
 
 @pull(ACHTIBAT, contract="attribution")
@@ -78,20 +91,16 @@ def attn_divide(dy: Tensor, x: Tensor, factor: Positive = 2.0) -> Tensor:
 
 @pulled(
     ACHTIBAT,
-    lambda x, w, b: _affine(x, w, b),
+    m.affine,
     contract="attribution",
     traps=f"{EPSILON}; the bias keeps its share",
+    needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),),
 )
 def attn_linear(
     dy: Tensor, x: Tensor, w: Draw, b: Draw | None = None, epsilon: NonNegative = 1e-8
 ) -> Tensor:
     """x (..., inputs) times w (outputs, inputs), and a bias: shares of the sum."""
-    return x * m.matmul(dy / (_affine(x, w, b) + epsilon), w)
-
-
-def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-    y = m.matmul(x, m.swapaxes(w, -1, -2))
-    return y if b is None else y + b
+    return x * m.matmul(dy / (m.affine(x, w, b) + epsilon), w)
 
 
 def _normalised(x: Tensor, w: Tensor, b: Tensor | None, variance_epsilon: float | Tensor) -> Tensor:
@@ -106,6 +115,7 @@ def _normalised(x: Tensor, w: Tensor, b: Tensor | None, variance_epsilon: float 
     ACHTIBAT,
     _normalised,
     contract="attribution",
+    needs=(shapes(x="* features", w="features", b="features"),),
     traps="y includes the bias, whose shares vanish",
 )
 def attn_layer_norm(
@@ -169,11 +179,7 @@ def _halved(t: Tensor) -> Tensor:
     "propagation"
 )
 def attn_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    scale: Positive = 1.0,
-    kind: Literal["attn", "cp"] = "attn",
+    q: Tensor, k: Tensor, v: Tensor, scale: Positive = 1.0, kind: Literal["attn", "cp"] = "attn"
 ) -> Tensor:
     """A head of attention, for gradient times input: both products halved, or weights constant."""
     scores = m.matmul(q, m.swapaxes(k, -1, -2)) * scale
@@ -184,4 +190,4 @@ def attn_attention(
 
 __all__ = ["attn_add", "attn_attention", "attn_divide", "attn_identity", "attn_layer_norm"]
 __all__ += ["attn_linear", "attn_matmul", "attn_mean", "attn_multiply", "attn_normalise"]
-__all__ += ["attn_rms_norm", "attn_softmax"]
+__all__ += ["attn_rms_norm", "attn_softmax", "pattern_attribution"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.node import Tensor
 from . import maths as m
 from .row import Bits, Finite, NonNegative, Positive, PositiveOrInfinite
-from .rows import learned, slope, soft
+from .rows import learned, pull, slope, soft
 
 FAMILY = "straight-through"
 BENGIO = (
@@ -30,6 +30,21 @@ def swish_sign(x: Tensor, beta: Positive = 5.0) -> Tensor:
     u = m.abs(beta * x)
     e = m.exp(-u)
     return beta * (2.0 - u * m.tanh(u / 2.0)) * (2.0 * e / m.square(1.0 + e))
+
+
+@slope("Liu et al. 2019, Soft rasterizer: a differentiable renderer for image-based 3D reasoning")
+def soft_edge(x: Tensor, sigma: Positive = 1e-2, squared: bool = True) -> Tensor:
+    """For a step at a signed distance: the slope of s(sign(x) x**2 / sigma), or s(x / sigma)."""
+    u = x * m.abs(x) / sigma if squared else x / sigma
+    rise = 2.0 * m.abs(x) / sigma if squared else 1.0 / sigma
+    return rise * m.sigmoid(u) * m.sigmoid(-u)
+
+
+@pull("Kato, Ushiku, Harada 2018, Neural 3D mesh renderer", linear=False)
+def mesh_edge(dy: Tensor, x: Tensor, epsilon: Positive = 1e-4) -> Tensor:
+    """For a step at a signed distance: dy over the distance where a descent crosses the edge."""
+    crosses = m.where(x >= 0, dy > 0, dy < 0)
+    return m.where(crosses, dy / (m.abs(x) + epsilon), 0.0)
 
 
 @slope("brevitas, Pappalardo 2018")
@@ -153,7 +168,7 @@ def dorefa_activations(x: Tensor, bits: Bits = 1) -> Tensor:
 
 @learned("brevitas, Pappalardo 2018", lambda x, scale: signed(x) * scale)
 def binary_quant(x: Tensor, scale: Positive = 1.0, clamped: bool = False) -> Tensor:
-    """scale times the sign of x; clamped: the gradient passes where |x| <= scale."""
+    """scale times the sign of x; so is the gradient; clamped: only where |x| <= scale."""
     return scale * (m.where(m.abs(x) <= scale, 1.0, 0.0) if clamped else m.ones_like(x))
 
 
@@ -168,4 +183,4 @@ def ternary_quant(x: Tensor, scale: Positive = 1.0, threshold: NonNegative = 0.5
 
 __all__ = ["abs_sign", "binary_quant", "clamp_ste", "dorefa_activations", "dorefa_weights"]
 __all__ += ["dpu_round_ste", "magnitude_aware_sign", "sign_ste", "ste", "swish_sign", "ternary"]
-__all__ += ["ternary_quant", "to_zero_ste", "ttq", "xnor"]
+__all__ += ["mesh_edge", "soft_edge", "ternary_quant", "to_zero_ste", "ttq", "xnor"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ...base.domains import PROBABILITY
+from ...base.domains import POSITIVE_OR_INFINITE, PROBABILITY
 from ...ir.node import Tensor
 from ...ops.base import rounded_once
 from ..sites import number, total
 from . import maths as m
+from .needs import Need, shapes
 from .row import (
     Axis,
     Bits,
@@ -21,9 +22,10 @@ from .row import (
     Positive,
     PositiveOrInfinite,
 )
-from .rows import gate, pulled, together
+from .rows import gate, pulled, through, together
 
 FAMILY = "clipping"
+Chance = Annotated[float | Tensor, PROBABILITY]
 PASCANU = "Pascanu, Mikolov, Bengio 2013, On the difficulty of training recurrent neural networks"
 
 
@@ -101,16 +103,14 @@ def gradient_noise(d: Tensor, noise: Finite = 0.0) -> Tensor:
 
 @gate("Tseng et al. 2020, Regularizing meta-learning via gradient dropout")
 def grad_dropout(
-    d: Tensor,
-    uniform: Annotated[float | Tensor, PROBABILITY] = 1.0,
-    rate: Annotated[float, PROBABILITY] = 0.1,
+    d: Tensor, uniform: Chance = 1.0, rate: Annotated[float, PROBABILITY] = 0.1
 ) -> Tensor:
     """Zero where a tensor of uniform numbers is below the rate, the rest scaled up."""
     return m.where(uniform < rate, 0.0, d) / max(1.0 - rate, 1e-30)
 
 
 @gate("Wiedemann et al. 2020, Dithered backprop: a sparse and quantized backpropagation algorithm")
-def dithered(d: Tensor, step: Positive = 1.0, uniform: Finite = 0.5) -> Tensor:
+def dithered(d: Tensor, step: Positive = 1.0, uniform: Chance = 0.5) -> Tensor:
     """Rounded to multiples of a step after a uniform number's dither, which is taken off again."""
     dither = step * (uniform - 0.5)
     return step * m.floor((d + dither) / step + 0.5) - dither
@@ -124,22 +124,28 @@ def low_precision(d: Tensor, bits: Bits = 8) -> Tensor:
 
 
 @gate("Zhou et al. 2016, DoReFa-Net: training low bitwidth convolutional neural networks")
-def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Finite = 0.5) -> Tensor:
+def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Chance = 0.5) -> Tensor:
     """In bits of twice its largest magnitude, rounded after a uniform number is added."""
     most, levels = 2.0 * m.maximum(m.max(m.abs(d)), 1e-30), 2**bits - 1
     place = m.clip(d / most + 0.5 + (uniform - 0.5) / levels, 0.0, 1.0)
     return most * (m.rint(place * levels) / levels - 0.5)
 
 
-def _affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-    y = m.matmul(x, m.swapaxes(w, -1, -2))
-    return y if b is None else y + b
+@through("Liao, Leibo, Poggio 2016, How important is weight symmetry in backpropagation?")
+def sign_symmetry(w: Tensor, scale: Positive = 1.0) -> Tensor:
+    """For a layer: errors go back through the signs of its weights."""
+    return scale * m.sign(w)
 
 
 @pulled(
     "Nokland 2016, Direct feedback alignment provides learning in deep neural networks",
-    _affine,
+    m.affine,
     linear=False,
+    needs=(
+        shapes(
+            x="rows inputs", w="outputs inputs", b="outputs", feedback="n inputs", error="rows n"
+        ),
+    ),
 )
 def direct_feedback(
     dy: Tensor, x: Tensor, w: Tensor, b: Tensor, feedback: Draw, error: Draw
@@ -172,7 +178,7 @@ def clip_global_norm(
     xs: list[Tensor],
     *,
     limit: Positive,
-    norm: Bound = 2.0,
+    norm: Annotated[float, POSITIVE_OR_INFINITE] = 2.0,
     epsilon: NonNegative = 0.0,
 ) -> list[Tensor]:
     """All gradients are shrunk by one factor, if their common norm is over the limit."""
@@ -222,6 +228,12 @@ def skip_not_finite(
     return [m.where(passes, d, 0.0) for d in ds]
 
 
+EXAMPLES = Need(
+    "the first axis of all tensors is that of examples",
+    lambda tensors: len({t.shape[:1] for t in tensors} | {()}) == 2,
+)
+
+
 def _of_examples(ds: list[Tensor]) -> list[Tensor]:
     """The squared norm of each example's gradient, of each tensor."""
     return [m.sum(m.square(d), tuple(range(1, d.ndim)), keepdims=True) for d in ds]
@@ -232,7 +244,7 @@ def _shrunk_examples(d: Tensor, squares: Tensor, limit: Positive) -> Tensor:
     return d * m.minimum(limit / m.maximum(length, 1e-30), 1.0)
 
 
-@together("Abadi et al. 2016, Deep learning with differential privacy")
+@together("Abadi et al. 2016, Deep learning with differential privacy", needs=(EXAMPLES,))
 def per_example_global_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive
 ) -> list[Tensor]:
@@ -241,7 +253,10 @@ def per_example_global_norm_clip(
     return [_shrunk_examples(d, squares, limit) for d in ds]
 
 
-@together("McMahan et al. 2018, Learning differentially private recurrent language models")
+@together(
+    "McMahan et al. 2018, Learning differentially private recurrent language models",
+    needs=(EXAMPLES,),
+)
 def per_example_layer_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive, uniform: bool = True
 ) -> list[Tensor]:
@@ -263,4 +278,4 @@ __all__ += [
 ]
 __all__ += ["grad_dropout", "gradient_noise", "low_precision", "meprop", "nan_guard", "normalise"]
 __all__ += ["normalise_global", "per_example_global_norm_clip", "per_example_layer_norm_clip"]
-__all__ += ["skip_not_finite", "zero_nans"]
+__all__ += ["sign_symmetry", "skip_not_finite", "zero_nans"]

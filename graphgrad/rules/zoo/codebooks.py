@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Annotated, Literal
 
 from ...base.domains import Domain
-from ...base.errors import ShapeError
 from ...ir.node import Tensor
 from . import maths as m
 from .grids import passed
+from .needs import Need, length, shapes
 from .row import Axis, Draw, Levels, NonNegative, Positive
 from .rows import formula, learned, soft
 
@@ -18,6 +19,12 @@ OORD = "van den Oord, Vinyals, Kavukcuoglu 2017, Neural discrete representation 
 FIFTY = "Fifty et al. 2024, Restructuring vector quantization with the rotation trick"
 MENTZER = "Mentzer et al. 2024, Finite scalar quantization: VQ-VAE made simple"
 Layers = Annotated[int, Domain(1, whole=True)]
+CODES = shapes(x="* features", codebook="* codes features")
+PROJECTED = shapes(x="* features", matrix="features inner", codebook="* codes inner")
+LEVELS = Need(
+    "there is a level for each feature, the last axis of x",
+    lambda x, levels: length(x) in (len(levels), inf),
+)
 
 
 def nearest(x: Tensor, codebook: Tensor) -> Tensor:
@@ -42,7 +49,7 @@ def rotated(x: Tensor, target: Tensor) -> Tensor:
     return (x + along) * m.stop_gradient(stretch)
 
 
-@learned(OORD, nearest)
+@learned(OORD, nearest, needs=(CODES,))
 def vq_st(x: Tensor, codebook: Draw) -> Tensor:
     """The nearest code; the gradient passes to x, the codes learn by a loss."""
     return m.ones_like(x)
@@ -51,6 +58,7 @@ def vq_st(x: Tensor, codebook: Draw) -> Tensor:
 @learned(
     "Huh et al. 2023, Straightening out the straight-through estimator",
     nearest,
+    needs=(CODES,),
     traps="the codes get nothing in the package, the straight-through step comes first",
 )
 def vq_sync(x: Tensor, codebook: Draw, nu: NonNegative = 0.2) -> Tensor:
@@ -58,13 +66,17 @@ def vq_sync(x: Tensor, codebook: Draw, nu: NonNegative = 0.2) -> Tensor:
     return m.ones_like(x) * (1.0 + nu)
 
 
-@soft(FIFTY, nearest)
+@soft(FIFTY, nearest, needs=(CODES,))
 def vq_rotation(x: Tensor, codebook: Draw) -> Tensor:
     """The nearest code; the gradient is turned back by the rotation that takes x there."""
     return rotated(x, m.stop_gradient(nearest(x, codebook)))
 
 
-@soft(FIFTY, lambda target: m.identity(target))
+@soft(
+    FIFTY,
+    lambda target: m.identity(target),
+    needs=(shapes(x="... features", target="... features"),),
+)
 def vq_rotate_to(x: Tensor, target: Draw) -> Tensor:
     """A target; the gradient is turned back by the rotation that takes x there."""
     return rotated(x, target)
@@ -73,19 +85,24 @@ def vq_rotate_to(x: Tensor, target: Draw) -> Tensor:
 @soft(
     "Yu et al. 2022, Vector-quantized image modeling with improved VQGAN",
     lambda x, codebook: nearest(unit(x), unit(codebook)),
+    needs=(CODES,),
 )
 def vq_cosine(x: Tensor, codebook: Draw) -> Tensor:
     """The code of the least angle, on the sphere; the gradient is that of x / norm(x)."""
     return unit(x)
 
 
-@formula(OORD, traps="means, not sums")
+@formula(OORD, traps="means, not sums", needs=(CODES,))
 def vq_commitment(x: Tensor, codebook: Draw, commitment: NonNegative = 1.0) -> Tensor:
     """A loss that keeps x near its code: the mean of (x - code)**2."""
     return commitment * m.mean(m.square(x - m.stop_gradient(nearest(x, codebook))))
 
 
-@formula(OORD, traps="the weights are on the other side than the paper's beta; means, not sums")
+@formula(
+    OORD,
+    traps="the weights are on the other side than the paper's beta; means, not sums",
+    needs=(CODES,),
+)
 def vq_learned_loss(
     x: Tensor, codebook: Tensor, commitment: NonNegative = 1.0, pull: NonNegative = 1.0
 ) -> Tensor:
@@ -108,6 +125,7 @@ def _projected(matrix: Tensor, codebook: Tensor) -> Tensor:
     SIM,
     lambda x, matrix, codebook: nearest(x, _projected(matrix, codebook)),
     traps="where x is 0 the package's value is 0 and not the code",
+    needs=(PROJECTED,),
 )
 def sim_vq(x: Tensor, matrix: Draw, codebook: Draw, rotation: bool = True) -> Tensor:
     """The nearest of codes that a matrix makes; x learns as with `vq_rotation` or `vq_st`."""
@@ -115,7 +133,7 @@ def sim_vq(x: Tensor, matrix: Draw, codebook: Draw, rotation: bool = True) -> Te
     return rotated(x, code) if rotation else passed(code, x)
 
 
-@formula(SIM)
+@formula(SIM, needs=(PROJECTED,))
 def sim_vq_loss(
     x: Tensor, matrix: Tensor, codebook: Draw, commitment: NonNegative = 0.25
 ) -> Tensor:
@@ -129,6 +147,7 @@ def sim_vq_loss(
     "DiVeQ 2025, Differentiable vector quantization using the reparameterization trick",
     lambda x, target, noise, variance: _along(x, target, noise, variance),
     traps="the value is not a code but near one",
+    needs=(shapes(x="... n", target="... n", noise="... n"),),
 )
 def diveq(x: Tensor, target: Tensor, noise: Draw, variance: NonNegative = 1e-2) -> Tensor:
     """x, moved by its distance to a target in a direction that is drawn; both learn."""
@@ -220,6 +239,7 @@ def _fsq(
 @soft(
     f"{MENTZER}; symmetric: Parker et al. 2024, Scaling transformers for low-bitrate speech coding",
     lambda x, levels, symmetric, hard, epsilon: _fsq(x, levels, symmetric, hard, epsilon, True),
+    needs=(LEVELS,),
 )
 def fsq(
     x: Tensor,
@@ -234,8 +254,6 @@ def fsq(
 
 def _latent(x: Tensor, levels: Sequence[int], axis: int) -> Tensor:
     x, ys = m.moveaxis(x, axis, -1), []
-    if m.length(x) != len(levels):
-        raise ShapeError(f"levels are of {m.length(x)} features, got {len(levels)}")
     for i, n in enumerate(levels):
         values = [k / n - 0.5 for k in range(n)] if n % 2 == 0 else _even(n)
         ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))
@@ -246,7 +264,16 @@ def _even(n: int) -> list[float]:
     return [k / (n - 1) - 0.5 for k in range(n)]
 
 
-@learned("Hsu et al. 2023, Disentanglement via latent quantization", _latent)
+@learned(
+    "Hsu et al. 2023, Disentanglement via latent quantization",
+    _latent,
+    needs=(
+        Need(
+            "there is a level for each feature of x along the axis",
+            lambda x, levels, axis: length(x, axis) in (len(levels), inf),
+        ),
+    ),
+)
 def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
     """Each feature, along an axis, to the nearest of its values; the gradient passes."""
     return m.ones_like(x)
@@ -255,7 +282,11 @@ def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
 ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio codec"
 
 
-@formula(ZEGHIDOUR, traps="dx = layers * dy: each residual keeps the path to x (around=False)")
+@formula(
+    ZEGHIDOUR,
+    traps="dx = layers * dy: each residual keeps the path to x (around=False)",
+    needs=(shapes(x="* features", codebooks="layers codes features"),),
+)
 def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
     """The sum of the nearest codes of what is left; around: one straight-through step for all."""
     left, total = x, m.zeros_like(x)
@@ -267,7 +298,7 @@ def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
     return passed(total, x) if around else total
 
 
-@formula(ZEGHIDOUR)
+@formula(ZEGHIDOUR, needs=(LEVELS,))
 def residual_fsq(x: Tensor, levels: Levels, layers: Layers = 2) -> Tensor:
     """Finite scalar quantisation of what is left of a clamped x, each layer at a finer scale."""
     clamp = _vector(x, [1.0 + 1.0 / (level - 1) for level in levels])
@@ -292,7 +323,12 @@ def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
     return total
 
 
-@formula(SIM)
+@formula(
+    SIM,
+    needs=(
+        shapes(x="* features", codebooks="layers codes inner", matrices="layers features inner"),
+    ),
+)
 def residual_sim_vq(x: Tensor, codebooks: Draw, matrices: Draw, rotation: bool = True) -> Tensor:
     """SimVQ of what is left, layer by layer."""
     left, total = x, m.zeros_like(x)
@@ -314,6 +350,7 @@ def _hot_bits(bits: Tensor) -> Tensor:
 @soft(
     "Fleuret 2025, The free transformer",
     lambda x, drawn: m.cast(_hot_bits(drawn), x.dtype),
+    needs=(shapes(x="... bits", drawn="... bits"),),
 )
 def binary_mapper(x: Tensor, drawn: Draw) -> Tensor:
     """One-hot of the number that drawn bits are; backward, the product of their probabilities."""

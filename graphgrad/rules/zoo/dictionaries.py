@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ...ir.node import Tensor
 from . import maths as m
+from .needs import Need, length
 from .row import Count, Positive, Size
 from .rows import learned
 
@@ -63,6 +66,12 @@ def _largest_of_all(x: Tensor, k: float) -> Tensor:
     "Bussmann, Leask, Nanda 2024, BatchTopK sparse autoencoders",
     lambda x, k: m.where(x > 0, x, 0.0) * _largest_of_all(x, k),
     traps="not local in the batch: it changes under vmap and micro-batches",
+    needs=(
+        Need(
+            "k is at least one for the whole batch",
+            lambda x, k: k * prod(length(x, i) for i in range(x.ndim - 1)) >= 1,
+        ),
+    ),
 )
 def batch_topk_relu(x: Tensor, k: Size) -> Tensor:
     """The k largest per example of the whole batch, where they are positive, else 0."""

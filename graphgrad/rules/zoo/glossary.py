@@ -9,6 +9,7 @@ WORDS = _read("""
 a: the first input of the gates, a probability
 above: how much wider it is above the threshold
 activation: what is done before
+again: uniform numbers that were drawn for the second time
 alpha: how steep, how high or how sparse it is
 around: whether one step passes the gradient around all
 at_zero: what holds at 0
@@ -33,6 +34,7 @@ codebook: the codes (codes, features)
 codebooks: the codes of each layer (layers, codes, features)
 columns: the sums of the columns
 commitment: the weight of what draws x to its code
+control: a function of logistic samples that builds graph
 cost: the true costs
 damping: how far each step goes
 delta: how much more or less
@@ -43,6 +45,8 @@ distribution: how a soft swap goes
 drawn: bits that were drawn
 edges: where an edge belongs
 epsilon: what is added, so that nothing is divided by 0
+eta: the weight of the control
+event: a function of time and states that builds graph
 error: the error of the output
 errors: after how many skipped steps it passes
 f: which activation
@@ -51,6 +55,8 @@ feedback: fixed weights
 first: what was drawn for the first branch
 format: which 8-bit floats
 forward: the temperature of the draw
+gain: the factor of the normalisation before
+gamma: how much more what has the sign of the sum counts
 gap: by how much the drawn one leads
 gated: whether it is x times a step
 group: how many neighbours of the last axis share a step
@@ -94,6 +100,7 @@ of_square: whether epsilon bounds the squared norm
 orders: for each gradient an order of all
 over: the axis of the sum, where it differs
 p: the root
+patterns: what weights are multiplied by
 period: the length of a period
 phi: the exponent
 positive: the scale of positive numbers
@@ -123,10 +130,13 @@ solve: a function of costs that builds graph
 sparsity: the part that is left out
 start: where the iteration starts
 standardised: whether x is standardised and squashed first
+squared: whether the distance is squared
 steepness: how steep it is
 step: the step
 strength: how far the costs are moved
 symmetric: whether the grid is symmetric
+tau: how much of a potential stays
+time: when the event is
 t: how steep it is
 target: what is aimed at
 temperature: how soft it is
@@ -157,6 +167,13 @@ a: np.ones((3, 2))
 alpha: np.full((2, 1), 1.5)
 attn_attention k: np.ones((2, 4))
 attn_attention q: np.ones((2, 4))
+again: np.full((2, 4), 0.4)
+control: lambda z: gg.sum(gg.sigmoid(z), -1)
+event: lambda t, x: gg.sum(x, -1) - t
+event_time f: lambda t, x: -x
+event_time time: np.ones(2)
+aimle noise: np.ones((2, 3, 4))
+patterns: np.ones((4, 3))
 attn_attention v: np.ones((2, 4))
 attn_layer_norm w: np.ones(4)
 attn_rms_norm w: np.ones(4)
@@ -207,7 +224,7 @@ sparse_mixer2 sample: np.array([[0], [1]])
 sparse_mixer_core first: np.ones((2, 4))
 sparsemax_loss target: np.array([0, 1])
 target: np.full((2, 4), 2.0)
-tensors: np.ones(3), np.ones(2)
+tensors: np.ones((3, 4)), np.ones(3)
 threshold: np.full(4, 0.5)
 times: 4
 uniform: np.full((2, 4), 0.5)
@@ -222,3 +239,35 @@ x: np.ones((2, 4))
 project_birkhoff x: np.ones((3, 3))
 y: np.ones((2, 4))
 """)
+
+ALSO = _read("""
+approx_sign: triangle(1.0, 2.0) at sign
+clip_elements: clip_value
+clip_global_norm_optax: clip_global_norm
+deep_lift: deeplift
+excitation_backprop: relevance by lrp_zplus in every layer
+fake_quantise_groups: int_quant(axis=-1, group=...)
+fast_soft_sort: soft_sort(method="fast_soft_sort"), the permutahedron
+feedback_conv: feedback(weights)
+grad_factor: scale
+inv_square: fast_sigmoid
+lrp_generalised_gamma: lrp_signed_gamma
+neural_sort: soft_sort(method="neuralsort"); soft_argsort for the matrix
+piecewise_exp: exponential
+piecewise_quadratic: triangle
+residual_losses: the sum of vq_commitment or vq_learned_loss of each layer
+round_ste: ste at rint; so floor, ceil and sign
+safe_div: divide_no_nan
+slayer: exponential
+soft_sort_permutahedron: soft_rank(method="fast_soft_sort")
+spike_ste: ste at heaviside
+svd_reconstruction: gg.linalg.svd, whose own gradient it is; pinv and slogdet likewise
+vq_learned: vq_st for the value, vq_learned_loss for the codes
+""")
+"""Names under which a rule is published elsewhere, and what it is here."""
+
+WITHOUT = _read("""
+a2sg: asymmetric surrogates, Kang et al. 2026: neither the text nor a program says the slope
+deeplift_reveal_cancel: Shrikumar et al. 2017: two multipliers a tensor, a sweep has one
+""")
+"""Names without a row, and why."""

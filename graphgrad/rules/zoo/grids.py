@@ -9,24 +9,28 @@ from typing import Annotated, Literal
 from ...base.domains import Domain
 from ...base.flags import truth
 from ...ir.node import Tensor
+from ..quantisation import StepSharing
 from . import maths as m
+from .needs import Need, shapes
 from .row import (
     Axis,
     Bits,
     Count,
-    Draw,
     Finite,
+    FiniteTensor,
     Integer,
     NonNegative,
     Number,
     Positive,
     PositiveTensor,
     Size,
+    Uniform,
 )
 from .rows import learned, pull, pulled, soft
 
 FAMILY = "quantisation"
 PARETO = "Liu et al. 2025, ParetoQ: scaling laws in extremely low-bit LLM quantization"
+SIGNED_BITS = Annotated[int, Domain(2, 64, whole=True)]
 LOW_BITS = Annotated[int, Domain(0, 16, whole=True)]
 
 
@@ -40,16 +44,6 @@ def _slowed(t: Tensor, factor: Finite) -> Tensor:
     return t if isinstance(factor, float) and factor == 1.0 else passed(t, t * factor)
 
 
-def _spread(t: Tensor, x: Tensor, axis: int | None, group: int | None) -> Tensor:
-    """One number per channel, or per group of the last axis, for each element of x."""
-    if group is not None:
-        wide = m.broadcast_to(m.expand_dims(t, -1), (*t.shape, group))
-        return m.reshape(wide, (*t.shape[:-1], -1))
-    if axis is not None and t.ndim == 1:
-        return m.reshape(t, tuple(-1 if i == axis % x.ndim else 1 for i in range(x.ndim)))
-    return t
-
-
 def _grid(
     x: Tensor,
     step: Tensor,
@@ -61,23 +55,23 @@ def _grid(
     zero_is: str,
     axis: int | None,
     group: int | None,
-    scaled: bool,
 ) -> Tensor:
-    if scaled:
-        factor = factor / (m.count(x) / m.count(step) * max(high, 1)) ** 0.5
-    step = _spread(_slowed(step, factor), x, axis, group)
-    at_zero = zero is None
-    zero = m.zeros_like(step) if zero is None else _spread(_slowed(zero, factor), x, axis, group)
-    if not at_zero and zero_is != "real":
+    sharing = StepSharing(x, axis, group)
+    sharing.check("step", step)
+    if zero is None:
+        zero = m.zeros_like(step)
+    elif zero_is != "real":
         zero = passed(m.clip(m.rint(zero), low, high), zero)
+    sharing.check("zero", zero)
+    x, (step, zero) = sharing.split(x), [sharing.spread(_slowed(t, factor)) for t in (step, zero)]
     place = x / step + zero
     q = m.rint(x / step) + zero if zero_is == "added" else m.rint(place)
     at = q if inside == "rounded" else place
     bound = m.clip(q, low, high)
-    if inside == "all":
-        return (passed(bound, place) - zero) * step
-    kept = m.logical_and(at >= low, at <= high)
-    return (m.where(kept, passed(bound, place), m.stop_gradient(bound)) - zero) * step
+    v = passed(bound, place)
+    if inside != "all":
+        v = m.where(m.logical_and(at >= low, at <= high), v, m.stop_gradient(bound))
+    return sharing.join((v - zero) * step)
 
 
 @soft(
@@ -85,7 +79,8 @@ def _grid(
     "arithmetic-only inference; Bhalgat et al. 2020, LSQ+",
     lambda zero_is, **given: _grid(zero_is="real" if zero_is == "real" else "added", **given),
     traps='torch and torchao ask whether the rounded value is inside (inside="rounded"), and round '
-    'zero: they add it after rounding (zero_is="added"), or in the value alone ("rounded")',
+    'zero: they add it after rounding (zero_is="added"), or in the value alone ("rounded"); from '
+    "torch 2.14 on nothing passes at the ends themselves",
 )
 def int_quant(
     x: Tensor,
@@ -98,14 +93,13 @@ def int_quant(
     zero_is: Literal["real", "added", "rounded"] = "real",
     axis: Axis | None = None,
     group: Count | None = None,
-    scaled: bool = False,
 ) -> Tensor:
     """x in integers times a step, from a zero point; step and zero learn.
 
     dx = dy inside; dstep = factor * sum of dy * (round(v) - v inside, else bound - zero), dzero =
     -factor * step * sum of dy outside, v = x / step + zero.
     """
-    return _grid(x, step, zero, low, high, factor, inside, zero_is, axis, group, scaled)
+    return _grid(x, step, zero, low, high, factor, inside, zero_is, axis, group)
 
 
 def integer_range(bits: int, signed: bool = True, narrow: bool = False) -> tuple[int, int]:
@@ -141,7 +135,11 @@ def _tf_value(x: Tensor, low: Tensor, high: Tensor, bits: int, narrow: bool) -> 
     return m.floor((m.clip(x, first, last) - first) / step + 0.5) * step + first
 
 
-@learned("Jacob et al. 2018, as tf.quantization.fake_quant_with_min_max_vars has it", _tf_value)
+@learned(
+    "Jacob et al. 2018, as tf.quantization.fake_quant_with_min_max_vars has it",
+    _tf_value,
+    needs=(Need("a narrow range has 2 bits or more", lambda bits, narrow: bits > narrow),),
+)
 def fake_quantise_tf(
     x: Tensor, low: Tensor, high: Tensor, bits: Bits = 8, narrow: bool = False
 ) -> tuple[Tensor, ...]:
@@ -164,7 +162,7 @@ def quantise_and_dequantise(
     x: Tensor,
     low: Number = -1.0,
     high: Number = 1.0,
-    bits: Bits = 8,
+    bits: SIGNED_BITS = 8,
     halves: Literal["even", "up"] = "even",
 ) -> Tensor:
     """x in signed integers of a step for which both ends of a range have room."""
@@ -207,7 +205,7 @@ def _stretched(v: Tensor, bits: int, clip: float) -> tuple[Tensor, float]:
     ),
 )
 def stretched_elastic(
-    x: Tensor, step: Tensor, bits: LOW_BITS = 2, clip: Size = 0.99
+    x: Tensor, step: Tensor, bits: LOW_BITS = 2, clip: Annotated[float, Domain(0, 1, "()")] = 0.99
 ) -> tuple[Tensor, ...]:
     """x on an even number of levels without 0, or, of 0 bits, on -1, 0 and 1; the step learns."""
     s, factor = _learned_step(x, step, 1.0 if bits < 2 else 2 ** (bits - 1) - 1)
@@ -302,15 +300,18 @@ def _kept(scores: Tensor, sparsity: float) -> Tensor:
 @learned(
     "Ramanujan et al. 2020, What's hidden in a randomly weighted neural network?",
     lambda scores, w, sparsity: m.where(_kept(scores, sparsity), w, 0.0),
+    needs=(shapes(scores="...", w="..."),),
 )
 def supermask(
-    scores: Tensor, w: Tensor, sparsity: Annotated[float, Domain(0, 1)] = 0.5
+    scores: FiniteTensor, w: Tensor, sparsity: Annotated[float, Domain(0, 1)] = 0.5
 ) -> tuple[Tensor, ...]:
     """The weights of the highest scores; scores and weights learn."""
     return w, m.where(_kept(scores, sparsity), 1.0, 0.0)
 
 
-@learned("the masks of torchao, 2024", lambda w, mask: w * mask)
+@learned(
+    "the masks of torchao, 2024", lambda w, mask: w * mask, needs=(shapes(w="...", mask="..."),)
+)
 def apply_mask(w: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
     """w * mask, whose gradient passes to both as it is."""
     return m.ones_like(w), m.ones_like(w)
@@ -352,11 +353,10 @@ def bitnet_binary(x: Tensor) -> Tensor:
 
 
 def _bit_linear(x: Tensor, w: Tensor, b: Tensor | None, epsilon: float) -> Tensor:
-    y = m.matmul(_bit_int8(x, epsilon), m.swapaxes(_bit_ternary(w, epsilon), -1, -2))
-    return y if b is None else y + b
+    return m.affine(_bit_int8(x, epsilon), _bit_ternary(w, epsilon), b)
 
 
-@pulled(BITNET, _bit_linear)
+@pulled(BITNET, _bit_linear, needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),))
 def bitnet_linear(
     dy: Tensor, x: Tensor, w: Tensor, b: Tensor | None = None, epsilon: Size = 1e-5
 ) -> tuple[Tensor, ...]:
@@ -405,7 +405,7 @@ def _tqt_step(log2_t: Tensor, bits: int) -> Tensor:
         * m.clip(m.rint(x / _tqt_step(log2_t, bits)), *map(float, integer_range(bits)))
     ),
 )
-def tqt(x: Tensor, log2_t: Tensor, bits: Bits = 8) -> tuple[Tensor, ...]:
+def tqt(x: Tensor, log2_t: FiniteTensor, bits: Bits = 8) -> tuple[Tensor, ...]:
     """x in steps that are powers of two; the logarithm of the threshold learns."""
     low, high = integer_range(bits)
     s = _tqt_step(log2_t, bits)
@@ -420,7 +420,7 @@ def tqt(x: Tensor, log2_t: Tensor, bits: Bits = 8) -> tuple[Tensor, ...]:
     "Gupta et al. 2015, Deep learning with limited numerical precision",
     lambda x, uniform, step: step * m.floor(x / step + uniform),
 )
-def stochastic_round(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
+def stochastic_round(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x in multiples of a step, rounded up by chance; the gradient passes."""
     return m.ones_like(x)
 
@@ -430,7 +430,7 @@ def stochastic_round(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
     "2021, Differentiable model compression via pseudo quantization noise",
     lambda x, uniform, step: x + step * (uniform - 0.5),
 )
-def noise_quant(x: Tensor, uniform: Draw, step: Positive = 1.0) -> Tensor:
+def noise_quant(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x with uniform noise of a step in place of rounding."""
     return m.ones_like(x)
 
@@ -460,10 +460,7 @@ def power_of_two(x: Tensor, low: Integer = -8, high: Integer = 8) -> Tensor:
     return m.ones_like(x)
 
 
-@pull(
-    "Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling",
-    linear=False,
-)
+@pull("Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling", linear=False)
 def ewgs(dy: Tensor, x: Tensor, delta: NonNegative = 0.1) -> Tensor:
     """For rounding: more for elements that the gradient moves to where they are rounded to."""
     return dy * (1.0 + delta * m.sign(dy) * (x - m.rint(x)))

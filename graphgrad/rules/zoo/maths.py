@@ -65,3 +65,9 @@ def length(x: Tensor, axis: int = -1) -> int:
 def count(x: Tensor) -> int:
     """How many elements there are; ShapeError where a length is unknown."""
     return prod_of(length(x, i) for i in range(x.ndim))
+
+
+def affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
+    """x (..., inputs) times w (outputs, inputs), and a bias."""
+    y = matmul(x, swapaxes(w, -1, -2))
+    return y if b is None else y + b

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import Parameter, Signature, cleandoc, getmodule, getsourcelines, signature
 from types import ModuleType, UnionType
@@ -16,6 +16,7 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
+    TypedDict,
     Union,
     get_args,
     get_origin,
@@ -32,17 +33,21 @@ from ...base.domains import (
     NON_NEGATIVE_OR_INFINITE,
     POSITIVE,
     POSITIVE_OR_INFINITE,
+    PROBABILITY,
     Domain,
 )
+from ...base.errors import DTypeError, GradientError, ShapeError
 from ...base.flags import function, truth
+from ...base.position import caller, show
 from ...ir.node import Tensor
 from ...ops.base import TensorLike, as_tensor, like
-from ...ops.demands import in_order, within
+from ...ops.demands import within
 from ...ops.sources import identity
 from ...regions.contracts import Contract
 from ...regions.rules import Rule
 from ..entries import Entry, listed, rule
 from .glossary import EXAMPLES, WORDS
+from .needs import AS_TAKEN, ORDERED, WITHOUT_LAST, Gives, Need, ShapedFunction, shapes
 
 Fn: TypeAlias = Callable[..., Any]
 
@@ -60,6 +65,9 @@ Count = Annotated[int, FROM_ONE]
 Places = Annotated[int, FROM_ZERO]
 Levels = Annotated[Sequence[int], Domain(2, whole=True)]
 Function: TypeAlias = Fn
+Solver = Annotated[Fn, AS_TAKEN]
+Loss = Annotated[Fn, WITHOUT_LAST]
+FiniteTensor = Annotated[Tensor, FINITE]
 PositiveTensor = Annotated[Tensor, POSITIVE]
 Draw = Annotated[Tensor, "drawn"]
 """An input that is a sample, noise or a target: it gets no gradient."""
@@ -67,6 +75,27 @@ Draw = Annotated[Tensor, "drawn"]
 SHOWN: Any = (TensorLike, Sequence, Callable)
 """What annotations that users see are made of."""
 
+Sums = Annotated[Tensor, "drawn", NON_NEGATIVE]
+Uniform = Annotated[Tensor, "drawn", PROBABILITY]
+"""Draws of a domain: that they are of it is asked, too."""
+
+
+class RowNotes(TypedDict, total=False):
+    """What may be said of a row.
+
+    traps    where packages differ from the paper or from each other
+    needs    what has to hold of what it is given
+    on       the types of the ops that it may stand on; of several ops anything
+    reduces  whether its site is a reduction along `axis`
+    """
+
+    traps: str
+    needs: tuple[Need | shapes, ...]
+    on: tuple[str, ...]
+    reduces: bool
+
+
+NAMED = (DTypeError, GradientError, ShapeError, TypeError, ValueError)
 BUILDS = "Tensor"
 SEVERAL = "tuple[Tensor, ...]"
 
@@ -77,22 +106,27 @@ class ZooRow:
     form      what the formula says of what the function gives
     operands  the names of its tensors; drawn: which of them get no gradient
     builds    what is built, as a type; None: it makes a rule
+    said      what its table says besides
+    needs     what has to hold of what it is given; of what has ends, their order
     """
 
     def __init__(
-        self, fn: Fn, source: str, traps: str, form: str, first: int, builds: str | None
+        self, fn: Fn, source: str, said: RowNotes, form: str, first: int, builds: str | None
     ) -> None:
         hints = get_type_hints(fn, include_extras=True)
         given = list(signature(fn).parameters.values())[first:]
         self.fn = fn
         self.name = fn.__name__
         self.source = source
-        self.traps = traps
+        self.said = said
+        self.traps = said.get("traps", "")
         self.form = form
         self.builds = builds
         self.hints = {p.name: hints.get(p.name, Tensor) for p in given}
         self.operands = [p.name for p in given if _is_tensor(self.hints[p.name])]
-        self.drawn = [bare(self.hints[name]) == Draw for name in self.operands]
+        self.drawn = ["drawn" in _marks(self.hints[name]) for name in self.operands]
+        needs = said.get("needs", ())
+        self.needs = (*needs, ORDERED) if {"low", "high"} <= self.hints.keys() else needs
         shown = given if builds else [p for p in given if p.name not in self.operands]
         self.signature = Signature(
             [p.replace(annotation=_shown(self.hints[p.name])) for p in shown],
@@ -108,21 +142,29 @@ class ZooRow:
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def split(self, given: dict[str, Any]) -> tuple[list[Tensor], dict[str, Any]]:
-        """The tensors, in the dtype of the first where they are mere numbers; the parameters."""
+    def split(
+        self, given: dict[str, Any], also: dict[str, Any] | None = None
+    ) -> tuple[list[Tensor], dict[str, Any]]:
+        """The tensors, in the dtype of the first where they are mere numbers; the parameters.
+
+        also  what needs may read besides
+        """
         tensors: list[Tensor] = []
-        parameters = {}
+        checked = dict(also or {})
         for name, value in given.items():
             if name not in self.operands:
-                parameters[name] = _within(self.hints[name], name, value)
+                checked[name] = _within(self.hints[name], name, value)
             elif value is not None:
                 follows = tensors and not hasattr(value, "dtype")
                 made = like(value, tensors[0]) if follows else as_tensor(value)
                 domain = _domain(self.hints[name])
                 made = made if domain is None else within(domain, name, made)
                 tensors.append(identity(made) if any(made is t for t in tensors) else made)
-        _check_bounds(parameters)
-        return tensors, parameters
+                checked[name] = tensors[-1]
+        for need in self.needs:
+            need.check(checked)
+        places = [checked[name] for name in self.operands if name in checked]
+        return places, {name: checked[name] for name in given if name not in self.operands}
 
     def rule(self, fn: Fn, parameters: dict[str, Any], contract: Contract | None = None) -> Rule:
         """A rule of this row."""
@@ -132,7 +174,9 @@ class ZooRow:
         """The function that users call; make takes what a call gives for each name."""
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            return make(self.bound(args, kwargs))
+            given = self.bound(args, kwargs)
+            with Naming(self.name, lambda: self._asked(given)):
+                return make(given)
 
         called.__name__ = called.__qualname__ = self.name
         called.__module__ = self.fn.__module__
@@ -142,6 +186,15 @@ class ZooRow:
         called.__doc__ = self.document()
         listed(RowEntry(called, self, contract, linear))
         return called
+
+    def _asked(self, given: dict[str, Any]) -> str:
+        """The types of the tensors of a call, and its line."""
+        types = [
+            f"{name}: {value.dtype}{list(value.shape)}, "
+            for name, value in given.items()
+            if name in self.operands and hasattr(value, "dtype")
+        ]
+        return f"{''.join(types)}{show(caller())}"
 
     def document(self) -> str:
         """The docstring."""
@@ -176,6 +229,23 @@ class ZooRow:
         stars = "*" * (self.signature.parameters[name].kind is Parameter.VAR_POSITIONAL)
         said = WORDS.get(name, "a parameter of the formula")
         return f"    {stars}{name}: {said}{_in_words(self.hints[name])}."
+
+
+class Naming:
+    """What is raised within says of which rule it is, and where that stands."""
+
+    def __init__(self, name: str, place: Callable[[], str]) -> None:
+        self.name = name
+        self.place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        said = str(error)
+        if kind in NAMED and f"{self.name}(" not in said:
+            place = "" if self.place() in said else f" ({self.place()})"
+            raise kind(f"{self.name}(): {said}{place}") from error
 
 
 class RowEntry(Entry):
@@ -229,10 +299,13 @@ def _is_tensor(hint: Any) -> bool:
     return hint is Tensor or (get_origin(hint) is Annotated and hint.__origin__ is Tensor)
 
 
-def _domain(hint: Any) -> Domain | None:
+def _marks(hint: Any) -> tuple[Any, ...]:
     hint = bare(hint)
-    marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
-    return marks[0] if marks and isinstance(marks[0], Domain) else None
+    return hint.__metadata__ if get_origin(hint) is Annotated else ()
+
+
+def _domain(hint: Any) -> Domain | None:
+    return next((mark for mark in _marks(hint) if isinstance(mark, Domain)), None)
 
 
 def _shown(hint: Any) -> str:
@@ -256,13 +329,16 @@ def _within(hint: Any, name: str, value: Any) -> Any:
     if domain is not None:
         kind = hint.__origin__
         if get_origin(kind) not in (None, UnionType):
+            if not isinstance(value, Iterable):
+                raise TypeError(f"{name} is several, each {domain}, got {value!r}")
             return tuple(domain(name, v) for v in value)
         return domain(name, value) if kind in (int, float) else within(domain, name, value)
     if hint is bool:
         return truth(name, value)
     if get_origin(hint) is Literal:
         return _one_of(name, value, get_args(hint))
-    return function(name, value)
+    gives = next((mark for mark in _marks(hint) if isinstance(mark, Gives)), None)
+    return ShapedFunction(name, function(name, value), gives) if gives else function(name, value)
 
 
 def _one_of(name: str, value: Any, values: tuple[str, ...]) -> Any:
@@ -281,11 +357,3 @@ def _in_words(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return f", one of {', '.join(map(repr, get_args(hint)))}{none}"
     return none
-
-
-def _check_bounds(parameters: dict[str, Any]) -> None:
-    """low < high, where a row has both; of tensors that is asked when they are run."""
-    low, high = parameters.get("low"), parameters.get("high")
-    if low is not None and high is not None:
-        checked = zip(("low", "high"), in_order("low", low, "high", high, strict=True))
-        parameters.update({name: t for name, t in checked if isinstance(t, Tensor)})

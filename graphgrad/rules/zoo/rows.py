@@ -11,6 +11,7 @@ slope     the slope of a function of one input       the row returns a rule
 smooth    what is differentiated instead             the row returns a rule
 gate      a gradient, changed                        the row returns a rule
 pull      the gradients of the inputs                the row returns a rule
+through   the weights that errors go back through    the row returns a rule
 soft      what is differentiated instead of a value  the row builds the value
 learned   the slopes in several inputs of a value    the row builds the value
 pulled    the gradients of the inputs of a value     the row builds the value
@@ -21,23 +22,23 @@ together  several gradients of several tensors       the row builds identities
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from inspect import Parameter, Signature, signature
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from ...base.domains import FROM_ONE
 from ...base.errors import GradientError, counted
 from ...differentiate.gradients import gradients
 from ...differentiate.site import Site
 from ...ir.node import Tensor
-from ...ops.base import NO_GRAD, as_tensor, cast, like
+from ...ops.base import DEFAULT, NO_GRAD, as_tensor, cast, like
 from ...ops.create.creation import zeros_like
 from ...ops.shape.reshaping import sum_to
 from ...ops.sources import identity, stop_gradient
 from ...regions.contracts import Contract, surrogate_of
 from ...regions.rules import Rule
 from ...regions.scopes import override_gradient
-from ..sites import alike, changed, only, real_numbers
-from .row import BUILDS, SEVERAL, Count, Fn, ZooRow
+from ..sites import alike, changed, layer, only, real_numbers, reduced, stands_on
+from .row import BUILDS, SEVERAL, Count, Fn, Naming, RowNotes, ZooRow
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +53,7 @@ GIVEN = "dxs = "
 
 
 def slope(
-    source: str, *, of: Fn | None = None, real: bool = True, traps: str = ""
+    source: str, *, of: Fn | None = None, real: bool = True, **said: Unpack[RowNotes]
 ) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
     """A slope: dx = dy * fn(x); of: the function of x whose derivative it is, if it is one's.
 
@@ -66,68 +67,82 @@ def slope(
         return only(site, x, dys[0] * like(row.fn(x, **given), x))
 
     form = "dx = dy * slope, slope = "
-    return _on_sites(source, traps, form, gradient, "surrogate" if of else "policy", of=of)
+    return _on_sites(form, gradient, "surrogate" if of else "policy", source, said, of=of)
 
 
 def smooth(
-    source: str, *, traps: str = ""
+    source: str, **said: Unpack[RowNotes]
 ) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
     """The derivative of fn(inputs) in place of the site's."""
-    return _on_sites(source, traps, SOFT, _of_soft, "surrogate", of=True)
+    return _on_sites(SOFT, _of_soft, "surrogate", source, said, of=True)
 
 
 def gate(
-    source: str, *, traps: str = ""
+    source: str, **said: Unpack[RowNotes]
 ) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
     """A change of the gradient d without the rule: dx = fn(d)."""
 
     def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
         return changed(site, dys, lambda d: row.fn(d, **given))
 
-    return _on_sites(source, traps, "dx = ", gradient, "policy", linear=False)
+    return _on_sites("dx = ", gradient, "policy", source, said, linear=False)
 
 
 def pull(
-    source: str, *, linear: bool = True, contract: str = "policy", traps: str = ""
+    source: str, *, linear: bool = True, contract: str = "policy", **said: Unpack[RowNotes]
 ) -> Callable[[Callable[Concatenate[Tensor, Tensor, P], Any]], Callable[P, Rule]]:
     """The gradients of the inputs: dxs = fn(dy, inputs)."""
 
     def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
         places = len(row.operands)
+        stands_on(site, row.said.get("on", ()))
         if places == 1:
-            x, _ = alike(site) if contract != "attribution" else (site.inputs[0], None)
+            x = reduced(site, given["axis"]) if row.said.get("reduces") else alike(site)[0]
             return only(site, x, row.fn(dys[0], x, **given))
         if len(site.inputs) != places:
             raise GradientError(
-                f"{row.name} is for a site of {counted(places, 'input')}, {site!r} has "
-                f"{len(site.inputs)}"
+                f"it is for a site of {counted(places, 'input')}, got {len(site.inputs)}"
             )
         return _as_inputs(row, site.inputs, row.fn(dys[0], *site.inputs, **given))
 
-    return _on_sites(source, traps, GIVEN, gradient, contract, linear=linear, first=1)
+    return _on_sites(GIVEN, gradient, contract, source, said, linear=linear, first=1)
 
 
 def pull_two(
-    source: str, *, contract: str = "policy", traps: str = ""
+    source: str, *, contract: str = "policy", **said: Unpack[RowNotes]
 ) -> Callable[[Callable[Concatenate[Tensor, Tensor, Tensor, P], Any]], Callable[P, Rule]]:
     """As `pull`, for a site of two inputs."""
-    pulled: Any = pull(source, contract=contract, traps=traps)
+    pulled: Any = pull(source, contract=contract, **said)
     return pulled
 
 
+def through(
+    source: str, *, contract: str = "policy", **said: Unpack[RowNotes]
+) -> Callable[[Callable[Concatenate[Tensor, P], Any]], Callable[P, Rule]]:
+    """Errors go back through a layer by fn(weights); weights and bias get their own gradient."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        part = layer(site)
+        x, w = identity(part.x), like(row.fn(part.w, **given), part.w)
+        dx = gradients(part.applied(x, w, None), x, dys[0], overrides={})
+        return [dx if t is part.x else DEFAULT for t in site.inputs]
+
+    return _on_sites("dx = dy through ", gradient, contract, source, said)
+
+
 def _on_sites(
-    source: str,
-    traps: str,
     form: str,
     gradient: Gradient,
     contract: str,
+    source: str,
+    said: RowNotes,
     *,
     linear: bool = True,
     of: Any = None,
     first: int = 0,
 ) -> Callable[[Fn], Any]:
     def decorated(fn: Fn) -> Any:
-        row = ZooRow(fn, source, traps, form, first, None)
+        row = ZooRow(fn, source, said, form, first, None)
 
         def make(given: dict[str, Any]) -> Rule:
             _, given = row.split(given)
@@ -141,7 +156,8 @@ def _on_sites(
 
 def _called(gradient: Gradient, row: ZooRow, given: dict[str, Any]) -> Fn:
     def of_row(site: Site, *dys: Any) -> Any:
-        return gradient(row, site, dys, given)
+        with Naming(row.name, lambda: repr(site)):
+            return gradient(row, site, dys, given)
 
     return of_row
 
@@ -160,14 +176,14 @@ def _contract(of: Fn | None, given: dict[str, Any]) -> Contract | None:
 
 
 def soft(
-    source: str, value: Fn, *, traps: str = "", linear: bool = True
+    source: str, value: Fn, *, linear: bool = True, **said: Unpack[RowNotes]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A value whose gradient is that of fn."""
-    return _building(source, value, traps, SOFT, _of_soft, "surrogate", linear, of=True)
+    return _building(SOFT, value, _of_soft, "surrogate", linear, source, said, of=True)
 
 
 def learned(
-    source: str, value: Fn, *, traps: str = ""
+    source: str, value: Fn, **said: Unpack[RowNotes]
 ) -> Callable[[Callable[P, Any]], Callable[P, Tensor]]:
     """A value of several inputs that learn: dx_i = dy * fn(inputs)[i], summed to x_i."""
 
@@ -176,11 +192,16 @@ def learned(
         return _as_inputs(row, site.inputs, [dys[0] * like(s, site.inputs[0]) for s in slopes])
 
     form = "dxs = dy * slopes, slopes = "
-    return _building(source, value, traps, form, gradient, "policy", linear=True)
+    return _building(form, value, gradient, "policy", True, source, said)
 
 
 def pulled(
-    source: str, value: Fn, *, traps: str = "", linear: bool = True, contract: str = "policy"
+    source: str,
+    value: Fn,
+    *,
+    linear: bool = True,
+    contract: str = "policy",
+    **said: Unpack[RowNotes],
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Any]]:
     """A value whose inputs get fn(dy, inputs)."""
 
@@ -189,14 +210,14 @@ def pulled(
         dy = seeds[0] if len(seeds) == 1 else tuple(seeds)
         return _as_inputs(row, site.inputs, row.fn(dy, *site.inputs, **given))
 
-    return _building(source, value, traps, GIVEN, gradient, contract, linear, first=1)
+    return _building(GIVEN, value, gradient, contract, linear, source, said, first=1)
 
 
-def formula(source: str, *, traps: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def formula(source: str, **said: Unpack[RowNotes]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """What fn builds, with its own gradient; what is drawn gets none."""
 
     def decorated(fn: Fn) -> Any:
-        row = ZooRow(fn, source, traps, "y = ", 0, BUILDS)
+        row = ZooRow(fn, source, said, "y = ", 0, BUILDS)
 
         def make(given: dict[str, Any]) -> Any:
             xs, given = row.split(given)
@@ -214,19 +235,19 @@ def formula(source: str, *, traps: str = "") -> Callable[[Callable[P, R]], Calla
 
 
 def _building(
-    source: str,
-    value: Fn,
-    traps: str,
     form: str,
+    value: Fn,
     gradient: Gradient,
     contract: str,
     linear: bool,
+    source: str,
+    said: RowNotes,
     *,
     of: bool = False,
     first: int = 0,
 ) -> Callable[[Fn], Any]:
     def decorated(fn: Fn) -> Any:
-        row = ZooRow(fn, source, traps, form, first, BUILDS)
+        row = ZooRow(fn, source, said, form, first, BUILDS)
 
         def make(given: dict[str, Any]) -> Any:
             xs, given = row.split(given)
@@ -294,19 +315,43 @@ def _as_inputs(row: ZooRow, xs: Sequence[Tensor], made: Any) -> list[Any]:
 # --- rows of several tensors ------------------------------------------------------------------
 
 
+class TogetherRow(ZooRow):
+    """A row of several tensors. Without tensors it makes a rule for a site of tensors.
+
+    alone  its parameters, which may then be given by position
+    """
+
+    alone: Signature
+
+    def bound(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        """What a call gives for each name; without the tensors where it gives none."""
+        if "x" in kwargs or not all(isinstance(a, int | float) for a in args):
+            return super().bound(args, kwargs)
+        try:
+            bound = self.alone.bind(*args, **kwargs)
+        except TypeError as error:
+            said = f"{self.name}(): {error}; it is {self.name}{self.signature}, or {self.name}"
+            raise TypeError(f"{said}{self.alone} for a site of tensors") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _returned(self) -> str:
+        return "a tuple of tensors; without tensors a rule for graph.mark(..., together=True)"
+
+
 @overload
 def together(
-    source: str, *, fan: Literal[True], linear: bool = ..., traps: str = ...
+    source: str, *, fan: Literal[True], linear: bool = ..., **said: Unpack[RowNotes]
 ) -> Callable[
     [Callable[Concatenate[list[Tensor], P], Tensor]],
     Callable[Concatenate[Tensor, int, P], tuple[Tensor, ...]],
 ]: ...
 @overload
 def together(
-    source: str, *, fan: Literal[False] = ..., linear: bool = ..., traps: str = ...
+    source: str, *, fan: Literal[False] = ..., linear: bool = ..., **said: Unpack[RowNotes]
 ) -> Callable[[Fn], Callable[..., tuple[Tensor, ...]]]: ...
 def together(
-    source: str, *, fan: bool = False, linear: bool = False, traps: str = ""
+    source: str, *, fan: bool = False, linear: bool = False, **said: Unpack[RowNotes]
 ) -> Callable[[Fn], Any]:
     """The identity on several tensors, whose gradients are fn(gradients, tensors).
 
@@ -315,7 +360,8 @@ def together(
 
     def decorated(fn: Fn) -> Any:
         form = "dx = " if fan else "dxs = "
-        row = ZooRow(fn, source, traps, form, 1 if fan else 2, SEVERAL)
+        row = TogetherRow(fn, source, said, form, 1 if fan else 2, SEVERAL)
+        row.alone = _by_position(row.signature)
         own = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in row.signature.parameters.values()]
         row.signature = row.signature.replace(parameters=[*(FANNED if fan else SEPARATE), *own])
         row.hints |= {"x": Tensor, "times": Count, "tensors": Tensor}
@@ -329,12 +375,28 @@ def together(
             dxs = [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
             return [*dxs, *[NO_GRAD] * len(drawn)]
 
+        def on_tensors(site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+            xs, ds = site.inputs, _filled(site, dys)
+            if fan:
+                _check_one_shape(row, site)
+                dxs = [fn(ds, **given) / float(len(xs))] * len(xs)
+            else:
+                dxs = fn(ds, list(xs), **given)
+            return [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
+
+        def rule_of(given: dict[str, Any]) -> Rule:
+            drawn, parameters = row.split(given)
+            known = parameters | dict(zip(row.operands, drawn, strict=False))
+            return row.rule(lambda site, *dys: on_tensors(site, dys, known), known)
+
         def make(given: dict[str, Any]) -> Any:
+            if not {"x", "tensors"}.intersection(given):
+                return rule_of(given)
             times = FROM_ONE("times", given.pop("times")) if fan else 1
             xs = [as_tensor(t) for t in ((given.pop("x"),) if fan else given.pop("tensors"))]
             if not xs:
-                raise TypeError(f"{row.name}() takes the tensors whose gradients meet, got none")
-            drawn, given = row.split(given)
+                raise TypeError("it takes the tensors whose gradients meet, got none")
+            drawn, given = row.split(given, {"tensors": xs, "x": xs[0], "times": times})
             rule = row.rule(_called(gradient, row, given), given)
             with override_gradient(rule, inputs=[*xs, *drawn]) as region:
                 ys = [identity(x) for x in xs for _ in range(times)]
@@ -344,6 +406,21 @@ def together(
         return row.public(make, "policy", linear)
 
     return decorated
+
+
+def _by_position(own: Signature) -> Signature:
+    given = [p.replace(kind=_EITHER) for p in own.parameters.values()]
+    needed = [p for p in given if p.default is Parameter.empty]
+    return own.replace(parameters=[*needed, *(p for p in given if p not in needed)])
+
+
+def _check_one_shape(row: ZooRow, site: Site) -> None:
+    if len({x.shape for x in site.inputs}) > 1:
+        shapes = ", ".join(f"{x.name}: {list(x.shape)}" for x in site.inputs)
+        raise GradientError(
+            f"{row.name} is for tensors of one shape, which stand for one that is handed out "
+            f"several times, {site!r} has {shapes}"
+        )
 
 
 _EITHER = Parameter.POSITIONAL_OR_KEYWORD

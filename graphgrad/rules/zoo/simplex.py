@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
+
 from ...base.domains import Domain
 from ...ir.node import Tensor
 from . import maths as m
-from .row import Axis, Count, Draw, Positive
+from .needs import Need, length, shapes
+from .row import Axis, Count, Draw, Positive, Sums
 from .rows import formula, pulled
 
 FAMILY = "projections"
@@ -17,6 +20,7 @@ OVER_ONE = Domain(1, ends="(]")
 Alphas = Annotated[Tensor, OVER_ONE]
 Alpha = Annotated[float, OVER_ONE]
 STEPS = 64
+LABELS = shapes(x="... classes", target="...")
 
 
 def _kept(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -78,29 +82,25 @@ def _powers(p: Tensor, exponent: float | Tensor) -> Tensor:
     return m.where(p > 0, m.where(p > 0, p, 1.0) ** exponent, 0.0)
 
 
-@pulled(MARTINS, lambda x, axis: _sparsemax(x, axis), contract="exact")
+@pulled(MARTINS, _sparsemax, contract="exact")
 def sparsemax(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
     """The nearest point of the simplex: probabilities of which many are 0."""
     return _pulled(dy, m.where(_sparsemax(x, axis) > 0, 1.0, 0.0), axis)
 
 
-@pulled(PETERS, lambda x, axis: _entmax15(x, axis), contract="exact")
+@pulled(PETERS, _entmax15, contract="exact")
 def entmax15(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
     """Halfway between softmax and sparsemax: alpha is 1.5."""
     return _pulled(dy, m.sqrt(_entmax15(x, axis)), axis)
 
 
-@pulled(PETERS, lambda x, alpha, axis: _entmax(x, alpha, axis), contract="exact")
+@pulled(PETERS, _entmax, contract="exact")
 def entmax(dy: Tensor, x: Tensor, alpha: Alpha = 1.5, axis: Axis = -1) -> Tensor:
     """Between softmax (alpha 1) and sparsemax (alpha 2), and beyond."""
     return _pulled(dy, _powers(_entmax(x, alpha, axis), 2.0 - alpha), axis)
 
 
-@pulled(
-    "Correia, Niculae, Martins 2019, Adaptively sparse transformers",
-    lambda x, alpha, axis: _entmax(x, alpha, axis),
-    contract="exact",
-)
+@pulled("Correia, Niculae, Martins 2019, Adaptively sparse transformers", _entmax, contract="exact")
 def entmax_learned(dy: Tensor, x: Tensor, alpha: Alphas, axis: Axis = -1) -> tuple[Tensor, ...]:
     """entmax whose alpha, one per row, learns."""
     p = _entmax(x, alpha, axis)
@@ -129,8 +129,14 @@ def _budget(x: Tensor, budget: float | Tensor, axis: int) -> Tensor:
 @pulled(
     "Malaviya, Ferreira, Martins 2018, Sparse and constrained attention for neural machine "
     "translation",
-    lambda x, budget, axis: _budget(x, budget, axis),
+    _budget,
     contract="exact",
+    needs=(
+        Need(
+            "budget is at most the length of the axis",
+            lambda budget, x, axis: budget <= length(x, axis),
+        ),
+    ),
 )
 def budget(dy: Tensor, x: Tensor, budget: Positive, axis: Axis = -1) -> Tensor:
     """The nearest point whose elements are in [0, 1] and have a sum, the budget."""
@@ -138,7 +144,7 @@ def budget(dy: Tensor, x: Tensor, budget: Positive, axis: Axis = -1) -> Tensor:
     return _pulled(dy, m.where(m.logical_and(p > 1e-12, p < 1 - 1e-12), 1.0, 0.0), axis)
 
 
-@formula(MARTINS)
+@formula(MARTINS, needs=(LABELS,))
 def sparsemax_loss(x: Tensor, target: Draw) -> Tensor:
     """The loss of labels (...) for scores x (..., classes) whose gradient is sparsemax - target."""
     p = sparsemax(x)
@@ -146,7 +152,7 @@ def sparsemax_loss(x: Tensor, target: Draw) -> Tensor:
     return _fenchel_young(x, p, omega, target)
 
 
-@formula(PETERS)
+@formula(PETERS, needs=(LABELS,))
 def entmax15_loss(x: Tensor, target: Draw) -> Tensor:
     """The loss of labels (...) for scores x (..., classes) whose gradient is entmax15 - target."""
     p = entmax15(x)
@@ -233,16 +239,21 @@ def _transport_vjp(dy: Tensor, plan: Tensor, temperature: Positive) -> Tensor:
 
 @pulled(
     "Cuturi 2013, Sinkhorn distances: lightspeed computation of optimal transport",
-    lambda x, rows, columns, temperature, iterations: _transported(
-        x, rows, columns, temperature, iterations
-    ),
+    _transported,
     contract="exact",
+    needs=(
+        shapes(x="* n k", rows="* n", columns="* k"),
+        Need(
+            "rows and columns have one sum",
+            lambda rows, columns: np.abs(np.sum(rows, -1) - np.sum(columns, -1)) < 1e-4,
+        ),
+    ),
 )
 def sinkhorn(
     dy: Tensor,
     x: Tensor,
-    rows: Draw,
-    columns: Draw,
+    rows: Sums,
+    columns: Sums,
     temperature: Positive = 1.0,
     iterations: Count = 2000,
 ) -> Tensor:
@@ -259,6 +270,7 @@ def _ones(x: Tensor) -> Tensor:
     "Sinkhorn and Knopp 1967, Concerning nonnegative matrices and doubly stochastic matrices",
     lambda x, iterations: _transported(x, _ones(x), _ones(x), 1.0, iterations),
     contract="exact",
+    needs=(shapes(x="* n n"),),
 )
 def project_birkhoff(dy: Tensor, x: Tensor, iterations: Count = 2000) -> Tensor:
     """The doubly stochastic matrix that is nearest to exp(x) in Kullback-Leibler divergence."""

@@ -8,10 +8,12 @@ from typing import Any, Literal
 from ...ir.node import Tensor
 from ..implicit import fixed_point
 from . import maths as m
-from .row import Count, Draw, Function, NonNegative, Positive
+from .needs import shapes
+from .row import Count, Draw, Function, NonNegative, Positive, Solver
 from .rows import formula, learned, pulled, soft
 
 FAMILY = "solvers"
+SAMPLES = shapes(x="... n", noise="... samples n", target="... n")
 BERTHET = "Berthet et al. 2020, Learning with differentiable perturbed optimizers"
 TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
 
@@ -23,7 +25,7 @@ TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
     contract="estimator",
 )
 def interpolated(
-    dy: Tensor, x: Tensor, solve: Function, strength: Positive = 10.0, epsilon: NonNegative = 0.0
+    dy: Tensor, x: Tensor, solve: Solver, strength: Positive = 10.0, epsilon: NonNegative = 0.0
 ) -> Tensor:
     """The solution; backward, how it changes where the costs are moved along the gradient."""
     return (solve(x + strength * dy) - solve(x)) / (strength + epsilon)
@@ -35,7 +37,7 @@ def interpolated(
     lambda x, solve: solve(x),
 )
 def identity_solver(
-    x: Tensor, solve: Function, sense: Literal["argmin", "argmax"] = "argmin"
+    x: Tensor, solve: Solver, sense: Literal["argmin", "argmax"] = "argmin"
 ) -> Tensor:
     """The solution; backward, -dy of an argmin, dy of an argmax."""
     return m.ones_like(x) * (-1.0 if sense == "argmin" else 1.0)
@@ -60,6 +62,7 @@ def _scores(ys: Tensor, dy: Tensor, baseline: str, centre: Any) -> Tensor:
     BERTHET,
     lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
     contract="estimator",
+    needs=(SAMPLES,),
     traps='pyepo has a leave-one-out baseline ("others"), jaxopt that of the unmoved costs '
     '("centre")',
 )
@@ -67,7 +70,7 @@ def perturbed(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     density: Literal["normal", "gumbel"] = "normal",
     baseline: Literal["none", "others", "centre"] = "none",
@@ -86,12 +89,13 @@ def _times(x: Tensor, noise: Tensor, sigma: Positive) -> Tensor:
     "Dalle et al. 2022, Learning with combinatorial optimization layers",
     lambda x, noise, solve, sigma: m.mean(solve(_times(x, noise, sigma)), -2),
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def perturbed_times(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     baseline: Literal["none", "others", "centre"] = "none",
 ) -> Tensor:
@@ -111,13 +115,14 @@ def _fenchel_young(x: Tensor, noise: Tensor, target: Tensor, solve: Any, sigma: 
         _fenchel_young(x, noise, target, solve, sigma) * (1.0 if sense == "argmin" else -1.0)
     ),
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def fenchel_young(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
     target: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     sense: Literal["argmin", "argmax"] = "argmin",
 ) -> Tensor:
@@ -132,12 +137,13 @@ def fenchel_young(
     lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
     linear=False,
     contract="estimator",
+    needs=(SAMPLES,),
 )
 def imle(
     dy: Tensor,
     x: Tensor,
     noise: Draw,
-    solve: Function,
+    solve: Solver,
     sigma: Positive = 1.0,
     strength: Positive = 10.0,
     two_sides: bool = False,
@@ -150,14 +156,46 @@ def imle(
     return m.mean(ahead - behind, -2) / (far + epsilon)
 
 
+@pulled(
+    "Minervini, Franceschi, Niepert 2023, Adaptive perturbation-based gradient estimation for "
+    "discrete latent variable models",
+    lambda x, noise, solve, sigma: m.mean(solve(_moved(x, noise, sigma)), -2),
+    linear=False,
+    contract="estimator",
+    needs=(SAMPLES,),
+    traps="the authors' program has one strength for a batch, and lets alpha rise until as many "
+    "elements change as there are examples",
+)
+def aimle(
+    dy: Tensor,
+    x: Tensor,
+    noise: Draw,
+    solve: Solver,
+    sigma: Positive = 1.0,
+    alpha: Positive = 1.0,
+    two_sides: bool = True,
+) -> Tensor:
+    """As `imle`, the strength being alpha times the length of the costs over the gradient's."""
+    lengths = [m.sqrt(m.sum(m.square(t), -1, keepdims=True)) for t in (x, dy)]
+    strength = alpha * lengths[0] / m.where(lengths[1] > 0, lengths[1], 1.0)
+    at, way = _moved(x, noise, sigma), m.expand_dims(strength * dy, -2)
+    ahead, behind = solve(at + way), solve(at - way) if two_sides else solve(at)
+    far = 2.0 * strength if two_sides else strength
+    return m.mean(ahead - behind, -2) / m.where(far > 0, far, 1.0)
+
+
 def _spo(x: Tensor, cost: Tensor, solution: Tensor, objective: Tensor, solve: Any) -> Tensor:
     moved = 2.0 * x - cost
     return 2.0 * m.sum(x * solution, -1) - m.sum(moved * solve(moved), -1) - objective[..., 0]
 
 
-@pulled("Elmachtoub and Grigas 2022, Smart predict, then optimize", _spo)
+@pulled(
+    "Elmachtoub and Grigas 2022, Smart predict, then optimize",
+    _spo,
+    needs=(shapes(x="... n", cost="... n", solution="... n", objective="... 1"),),
+)
 def spo_plus(
-    dy: Tensor, x: Tensor, cost: Draw, solution: Draw, objective: Draw, solve: Function
+    dy: Tensor, x: Tensor, cost: Draw, solution: Draw, objective: Draw, solve: Solver
 ) -> Tensor:
     """The loss of predicted costs x; true costs, their solution and its objective (..., 1)."""
     return 2.0 * (solution - solve(2.0 * x - cost)) * m.expand_dims(dy, -1)
@@ -166,10 +204,25 @@ def spo_plus(
 @soft(
     "Suh et al. 2022, Bundled gradients through contact via randomized smoothing",
     lambda x, f: f(x),
+    needs=(SAMPLES,),
 )
 def bundled(x: Tensor, noise: Draw, f: Function, sigma: Positive = 1.0) -> Tensor:
     """f of x (..., n); backward, the mean gradient at x and noise (..., samples, n)."""
     return m.mean(f(_moved(x, noise, sigma)), -2)
+
+
+@pulled(
+    "Chen, Amos, Nickel 2021, Learning neural event functions for ordinary differential equations",
+    lambda time: m.identity(time),
+    contract="exact",
+    needs=(shapes(x="... n", time="..."),),
+)
+def event_time(dy: Tensor, x: Tensor, time: Draw, event: Function, f: Function) -> Tensor:
+    """When event(time, x) is 0 for states x (..., n) of dx/dt = f(time, x), found elsewhere."""
+    at, t = m.identity(x), m.identity(time)
+    slopes = m.gradients(event(t, at), [at, t], overrides={}, unconnected="zero")
+    rate = slopes[1] + m.sum(slopes[0] * f(time, x), -1)
+    return -m.expand_dims(dy / rate, -1) * slopes[0]
 
 
 @formula("Fung et al. 2022, JFB: Jacobian-free backpropagation for implicit networks")
@@ -248,5 +301,5 @@ def sorting_network(
 
 
 __all__ = ["bundled", "fenchel_young", "identity_solver", "imle", "interpolated", "jacobian_free"]
-__all__ += ["perturbed", "phantom"]
+__all__ += ["aimle", "event_time", "perturbed", "phantom"]
 __all__ += ["perturbed_times", "sorting_network", "spo_plus"]

@@ -7,7 +7,8 @@ from typing import Literal
 
 from ...ir.node import Tensor
 from . import maths as m
-from .row import Count, Draw, Finite, NonNegative, Positive
+from .needs import Need
+from .row import Count, Finite, NonNegative, Positive, Uniform
 from .rows import learned, pulled, slope
 
 FAMILY = "surrogates"
@@ -82,6 +83,18 @@ def rect(x: Tensor, alpha: Positive = 1.0) -> Tensor:
     return m.where(m.abs(x) < 0.5 / alpha, alpha, 0.0)
 
 
+@slope(
+    "Jiang et al. 2025, Adaptive gradient learning for spiking neural networks by exploiting "
+    "membrane potential dynamics"
+)
+def mpd_agl(
+    x: Tensor, gain: Positive = 0.5, tau: NonNegative = 0.0, threshold: Positive = 1.0
+) -> Tensor:
+    """For spikes: a rectangle as wide as potentials after a normalisation are spread."""
+    width = 2.0 * (1.0 + tau * tau) ** 0.5 * gain * threshold
+    return m.where(m.abs(x) < width / 2.0, 1.0, 0.0) / width
+
+
 @slope("Shrestha and Orchard 2018, SLAYER: spike layer error reassignment in time")
 def exponential(x: Tensor, width: Positive = 1.0, height: NonNegative = 1.0) -> Tensor:
     """For spikes: two exponentials around the threshold."""
@@ -94,7 +107,7 @@ def exponential(x: Tensor, width: Positive = 1.0, height: NonNegative = 1.0) -> 
 )
 def gaussian(x: Tensor, mu: Finite = 0.0, sigma: Positive = 0.5, scale: Finite = 1.0) -> Tensor:
     """For spikes: a normal density."""
-    return scale * m.exp(-m.square((x - mu) / sigma) / 2) / (sigma * (2 * pi) ** 0.5)
+    return scale * _normal(x, mu, sigma)
 
 
 def _normal(x: Tensor, mu: Finite, sigma: Finite) -> Tensor:
@@ -119,6 +132,14 @@ def multi_gaussian(
     return scale * (middle - h * sides)
 
 
+def _at_multiples(
+    x: Tensor, width: Positive, scale: Finite, threshold: Positive, above: Positive
+) -> Tensor:
+    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
+    wide = threshold * width * m.where(x < threshold, 1.0, above)
+    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+
+
 @slope(
     "Weidel and Sheik 2021, WaveSense: efficient temporal convolutions with spiking networks",
     traps="sinabs is half as wide above the threshold (above=0.5)",
@@ -131,9 +152,7 @@ def periodic_exponential(
     above: Positive = 1.0,
 ) -> Tensor:
     """For several spikes a step, x being the potential: high at each multiple of the threshold."""
-    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
-    wide = threshold * width * m.where(x < threshold, 1.0, above)
-    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+    return _at_multiples(x, width, scale, threshold, above)
 
 
 @learned(
@@ -148,9 +167,7 @@ def multi_spike(
     above: Positive = 1.0,
 ) -> Tensor:
     """How often x is over the threshold, with the slope of `periodic_exponential`."""
-    nearest = m.maximum(m.floor(x / threshold + 0.5), 1.0) * threshold
-    wide = threshold * width * m.where(x < threshold, 1.0, above)
-    return scale / threshold * m.exp(-m.abs(x - nearest) / wide)
+    return _at_multiples(x, width, scale, threshold, above)
 
 
 @slope("Weidel and Sheik 2021, as sinabs has it", traps="sinabs has no upper end of the window")
@@ -219,6 +236,7 @@ def s2nn(x: Tensor, alpha: Positive = 4.0, beta: Finite = 1.0) -> Tensor:
 @slope(
     "Herranz-Celotti and Rouat 2022, Surrogate gradients design",
     traps="braintools has 2 |x| / (alpha + 1)",
+    needs=(Need("alpha + shift > 0", lambda alpha, shift: alpha + shift > 0),),
 )
 def q_pseudo_spike(x: Tensor, alpha: Finite = 2.0, shift: Finite = -1.0) -> Tensor:
     """For spikes: a power law with a heavy tail, (1 + 2 |x| / (alpha + shift))**-alpha."""
@@ -291,12 +309,9 @@ def reste(x: Tensor, p: Positive = 2.0, clip: Positive = 1.5, least: Positive = 
     return m.where(m.abs(x) <= clip, steep, 0.0)
 
 
-@pulled(
-    "snntorch, Eshraghian et al. 2023",
-    lambda x: m.where(x > 0, 1.0, 0.0),
-)
+@pulled("snntorch, Eshraghian et al. 2023", lambda x: m.where(x > 0, 1.0, 0.0))
 def stochastic_spike(
-    dy: Tensor, x: Tensor, uniform: Draw, mean: Finite = 0.0, variance: Finite = 0.2
+    dy: Tensor, x: Tensor, uniform: Uniform, mean: Finite = 0.0, variance: Finite = 0.2
 ) -> Tensor:
     """A spike where x > 0; below it, the gradient is scaled by a uniform number."""
     return m.where(x > 0, dy, dy * (uniform - 0.5 + mean) * variance)
@@ -312,7 +327,7 @@ def dsq(x: Tensor, k: Positive = 4.0, step: Positive = 1.0) -> Tensor:
 
 __all__ = ["atan", "circ_step", "dsq", "ede", "erf", "erfc_step", "exponential"]
 __all__ += ["fake_numerical_gradient", "fast_sigmoid", "gaussian", "heaviside", "heaviside_window"]
-__all__ += ["leaky_step", "log_step", "log_tailed", "multi_gaussian", "multi_spike"]
+__all__ += ["leaky_step", "log_step", "log_tailed", "mpd_agl", "multi_gaussian", "multi_spike"]
 __all__ += ["periodic_exponential", "piecewise_leaky", "q_pseudo_spike", "rate_escape", "rect"]
 __all__ += ["relu_grad", "reste", "s2nn", "sigmoid", "signed_step", "softsign"]
 __all__ += ["sparse_fast_sigmoid", "squarewave", "stochastic_spike", "super_spike", "tanh_step"]

@@ -12,7 +12,8 @@ from graphgrad.ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackprop
 
 pytest.importorskip("llvmlite")
 
-from graphgrad.execute.llvm.kernels import library, products
+from graphgrad.execute.llvm.kernels import convolved, library, products
+from graphgrad.execute.llvm.kernels.convolved import convolution_writer
 from graphgrad.execute.llvm.kernels.products import product_writer
 
 DTYPES = (np.dtype("float32"), np.dtype("float64"))
@@ -117,7 +118,7 @@ def test_gradients_of_filters_are_exact_sums(shape):
         (dw,) = gg.gradients(gg.nn.conv(tx, tf), [tf], grad_ys=dz)
     out = np.full(dw.shape, np.nan, "float32")
     given = {tx: x}
-    product_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
+    convolution_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
     right = dw.node.op.kernel(np, *[given.get(t, dz).astype("float64") for t in dw.node.inputs])
     assert _rounding(out, right) < 1.5
 
@@ -130,14 +131,15 @@ def test_a_filters_gradient_that_is_infinite_is_not_nan():
         (dw,) = gg.gradients(gg.nn.conv(tx, tf), [tf], grad_ys=dz)
     out = np.empty(dw.shape, "float32")
     given = {tx: x}
-    product_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
+    convolution_writer(dw.node, 1)(*[given.get(t, dz) for t in dw.node.inputs], out)
     np.testing.assert_array_equal(out[0, 0], [[3200, 3200], [np.inf, np.inf]])
 
 
 @pytest.mark.parametrize("op_type", [MatMul, Conv2D, Conv2DBackpropInput, Conv2DBackpropFilter])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_writers_of_the_samples(op_type, threads, monkeypatch):
-    monkeypatch.setattr(products, "SHARED", 0)
+    for module in (products, convolved):
+        monkeypatch.setattr(module, "SHARED", 0)
     rng = np.random.default_rng(0)
     written = 0
     for op, arrays in op_type.samples(rng):
@@ -145,7 +147,7 @@ def test_writers_of_the_samples(op_type, threads, monkeypatch):
             given = [a.astype(dtype) for a in arrays]
             with gg.Graph():
                 node = build(op, tuple([gg.placeholder(a.shape, dtype) for a in given]))
-            write = product_writer(node, threads)
+            write = (product_writer if op_type is MatMul else convolution_writer)(node, threads)
             if write is None:
                 continue
             written += 1
@@ -183,7 +185,7 @@ def test_convolutions_and_their_adjoints(seed):
         plain = gg.compile([tx, tf], [z, *grads], optimize=False, backend="numpy")
         nodes = [t.node for t in (z, *grads)]
     for node, right in zip(nodes, plain(x, f), strict=True):
-        write = product_writer(node, 2)
+        write = convolution_writer(node, 2)
         assert write is not None
         out = np.full(right.shape, np.nan)
         values = {tx: x, tf: f, z: right}

@@ -28,6 +28,7 @@ BLOCK = 240  # rows of A that stay in the second-level cache
 DIRECT = 64, 32  # rows of C up to which packing B does not pay; where its rows share cache sets
 SETS = 4096  # bytes between rows of which a first-level cache has place for few lines
 TURNED = 64  # of the shared axis, from which on packing a turned A pays
+LINE, NEAR = 64, 2  # bytes of a cache line; the second-level cache, as LLVM has it
 PACKED = -(1 << 63)  # in the place of a stride: the matrix is packed
 FREE = 1 << 21  # multiplications from which on the interpreter lock is given back
 
@@ -36,7 +37,8 @@ _TILE = (
     "i1 %more"
 )
 _STRIPE = _TILE.replace("i64 %depth", "i64 %rows, i64 %depth")
-_PACK = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
+_PACK_ROWS = "ptr %b, i64 %rsb, ptr %to, i64 %depth, i64 %cols"
+_PACK = "ptr %b, i64 %rsb, i64 %csb, ptr %to, i64 %cols, i64 %depth"
 _SHAPES = ((WIDE, False), (WIDE, True), (1, False), (1, True))  # vectors across, and whether masked
 
 
@@ -60,6 +62,7 @@ class Gemm:
             "declare ptr @malloc(i64)",
             "declare void @free(ptr)",
             "declare i64 @llvm.smin.i64(i64, i64)",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             f"declare {v} @llvm.fma.{kind}({v}, {v}, {v})",
             f"declare {v} @llvm.masked.load.{kind}.p0(ptr, i32, {m}, {v})",
             f"declare void @llvm.masked.store.{kind}.p0({v}, ptr, i32, {m})",
@@ -79,7 +82,7 @@ class Gemm:
 
     def shared(self) -> dict[str, str]:
         """Declarations of the functions that convolutions stand on, by name."""
-        parameters = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack_rows": _PACK}
+        parameters = {_name("stripe", *shape): _STRIPE for shape in _SHAPES} | {"pack": _PACK}
         return {name: f"declare void @{name}({takes})" for name, takes in parameters.items()}
 
     def entries(self) -> tuple[str, ...]:
@@ -108,6 +111,11 @@ class Gemm:
             f"i32 {self.size}, {self._mask} {mask})"
         )
 
+    def fma(self, t: Text, a: str, b: str, c: str) -> str:
+        """a b + c, rounded once."""
+        v = self.vector
+        return t(f"call {v} @llvm.fma.{self._kind}({v} {a}, {v} {b}, {v} {c})")
+
     def _spread(self, t: Text, kind: str, value: str) -> str:
         """A vector of one value."""
         vector = f"<{self.lanes} x {kind}>"
@@ -134,7 +142,7 @@ class Gemm:
                 self.store(t, self.load(t, t.at(source, j * step), mask), t.at(target, j * step))
 
         t.loop(0, "%depth", 1, row)
-        return function("void", "pack_rows", _PACK, t, internal=False)
+        return function("void", "pack_rows", _PACK_ROWS, t)
 
     def _pack_columns(self) -> str:
         """panel[k, :cols] = B[k, :cols], any strides; square by square where columns are adjacent.
@@ -252,9 +260,12 @@ class Gemm:
     ) -> None:
         """%sum{n}.next = what A B adds up to in each register n of a tile, row by row of B.
 
+        The panel behind that of B is fetched meanwhile.
+
         bases: where every third row of A is; masks: of the registers side by side.
         """
         v, step, wide = self.vector, self.lanes * self.size, len(masks)
+        t.do("%ahead = mul i64 %depth, %rsb")
         t.do("br label %ready")
         t.label("ready")
         t.do("br label %deeper")
@@ -266,6 +277,9 @@ class Gemm:
         for n in range(height * wide):
             t.do(f"%sum{n} = phi {v} [zeroinitializer, %ready], [%sum{n}.next, %deeper]")
         b = [self.load(t, t.at("%row", j * step), mask) for j, mask in enumerate(masks)]
+        for line in range(0, wide * step, LINE):
+            where = t.at(t.at("%row", "%ahead"), line)
+            t.do(f"call void @llvm.prefetch.p0(ptr {where}, i32 0, i32 {NEAR}, i32 1)")
         for i in range(height):
             where = t.at(f"%a{i // 3}", t.mul(i % 3, "%rsa"))
             a = self._spread(t, self.scalar, t.load(self.scalar, where))
@@ -341,8 +355,7 @@ class Gemm:
             t.loop(0, panels, 1, lambda p: self._packed(t, near, b, p, slab, depth))
 
         t.loop(0, "%depth", DEPTH, slice_of_depth)
-        takes = "ptr %b, i64 %rsb, i64 %csb, ptr %to, i64 %cols, i64 %depth"
-        return function("void", "pack", takes, t, internal=False)
+        return function("void", "pack", _PACK, t, internal=False)
 
     def _gemm(self) -> str:
         t = Text()

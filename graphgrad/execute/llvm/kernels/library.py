@@ -14,9 +14,11 @@ from ..emit.types import FLOATS, element_of
 from . import philox
 from .binary_search import NAMES as searches
 from .binary_search import Searching
+from .convolution import NAMES as WINDOWS
 from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .scatter_add import NAMES, Adding
+from .sweeps import Sweeps
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -31,8 +33,17 @@ def fast() -> bool:
 
 
 def panel(dtype: DType) -> int:
-    """Columns of a filter's gradient that make one part of the work."""
+    """Columns of a panel of a packed matrix."""
     return _gemm(dtype).panel
+
+
+def tiles(dtype: DType, rows: int) -> list[int]:
+    """The heights of the tiles over so many rows."""
+    made = []
+    for height in _gemm(dtype).heights:
+        made += [height] * (rows // height)
+        rows %= height
+    return made
 
 
 def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
@@ -40,14 +51,9 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
     return _functions(dtype)[entry_name(transpose_a, transpose_b)]
 
 
-def conv(dtype: DType) -> Callable[..., Any]:
-    """conv(x, w, z, low, range, strides, dilation, groups), see Convolutions."""
-    return _windows(dtype)["conv"]
-
-
-def conv_filter(dtype: DType) -> Callable[..., Any]:
-    """conv_filter(x, dw, dz, low, range, strides, dilation, groups, work); see Convolutions."""
-    return _windows(dtype)["conv_filter"]
+def windows(dtype: DType, name: str) -> Callable[..., Any]:
+    """The function of Convolutions of this name."""
+    return _windows(dtype)[name]
 
 
 @cache
@@ -77,6 +83,15 @@ def filling(name: str) -> Callable[..., Any]:
     return load(text, [name])[name]
 
 
+@cache
+def sweep(dtype: DType, name: str) -> Callable[..., Any]:
+    """The function of Sweeps of this name: by_channel or largest."""
+    gemm = _gemm(dtype)
+    sweeps = Sweeps(gemm)
+    text = "\n".join((*DECLARATIONS, *gemm.declarations(), *sweeps.functions()))
+    return load(text, Sweeps.names)[name]
+
+
 def _gemm(dtype: DType) -> Gemm:
     return Gemm(FLOATS[dtype.itemsize], 8 * host().width)
 
@@ -104,7 +119,7 @@ _ENTRIES = tuple([entry_name(a, b) for a in (False, True) for b in (False, True)
 def _code(dtype: DType) -> Loaded:
     gemm = _gemm(dtype)
     parts = (*DECLARATIONS, *gemm.declarations(), *gemm.functions(), *gemm.entries())
-    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "pack", "gemm"])
+    return loaded("\n".join(parts), [*_ENTRIES, *gemm.shared(), "gemm"])
 
 
 @cache
@@ -120,9 +135,8 @@ def _windows(dtype: DType) -> Functions:
         *windows.declarations(),
         *windows.functions(),
     )
-    names = "conv", "conv_filter"
-    made = loaded("\n".join(parts), names, known)
-    return {name: built_in(made, name) for name in names}
+    made = loaded("\n".join(parts), WINDOWS, known)
+    return {name: built_in(made, name) for name in WINDOWS}
 
 
 def load(text: str, names: Sequence[str]) -> Functions:

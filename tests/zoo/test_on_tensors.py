@@ -1,0 +1,73 @@
+"""The rows of several tensors as rules for tensors that exist: as where they build identities."""
+
+import numpy as np
+import pytest
+
+import graphgrad as gg
+
+COLUMNS = [np.arange(12.0).reshape(4, 3) * s - 2.0 for s in (0.3, -0.2, 0.1, 0.5)]
+GIVEN = {
+    "clip_adaptive": {"limit": 0.3},
+    "clip_global_norm": {"limit": 1.0},
+    "clip_value_all": {"limit": 0.5},
+    "jd_constant": {"weights": np.array([0.1, 0.2, 0.3, 0.4])},
+    "jd_graddrop": {"uniform": np.full((4, 3), 0.4)},
+    "jd_pcgrad": {"orders": np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 1, 0], [3, 2, 1, 0]])},
+    "per_example_global_norm_clip": {"limit": 0.7},
+    "per_example_layer_norm_clip": {"limit": 0.7},
+}
+ROWS = {
+    name: entry.row
+    for name, entry in gg.rules.library().items()
+    if getattr(getattr(entry, "row", None), "alone", None) is not None
+}
+
+
+def orders(name, on_tensors):
+    """First and second order of what the row does to four tensors, or one that is handed out."""
+    row, make = ROWS[name], getattr(gg.rules, name)
+    fan, given = "x" in row.signature.parameters, GIVEN.get(name, {})
+    with gg.Graph() as graph:
+        leaves = [gg.variable(np.sin(np.arange(12.0) + i).reshape(4, 3)) for i in range(4)]
+        leaves = leaves[:1] if fan else leaves
+        if not on_tensors:
+            xs = make(*leaves, *([4] if fan else []), **given)
+        else:
+            xs = [gg.identity(leaves[0]) for _ in COLUMNS] if fan else leaves
+            graph.mark(xs, make(**given), together=True)
+        y = sum(gg.sum(gg.sin(x) * c) for x, c in zip(xs, COLUMNS, strict=True))
+        first = gg.gradients(y, leaves)
+        total = sum(gg.sum(d * d) for d in first)
+        return gg.evaluate([*first, *gg.gradients(total, leaves, unconnected="zero")])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_S46_a_row_on_tensors_is_as_where_it_builds(name):
+    for a, b in zip(orders(name, True), orders(name, False), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_S46_parameters_by_position_and_by_name():
+    assert gg.rules.clip_global_norm(1.0).name == gg.rules.clip_global_norm(limit=1.0).name
+    assert isinstance(gg.rules.jd_mean(), gg.Rule)
+    with pytest.raises(TypeError, match=r"missing a required argument: 'limit'.*a site of tensors"):
+        gg.rules.clip_global_norm()
+    with pytest.raises(ValueError, match="limit"):
+        gg.rules.clip_global_norm(-1.0)
+
+
+def test_S46_tasks_are_of_one_shape():
+    with gg.Graph() as graph:
+        a, b = gg.variable(np.ones(2)), gg.variable(np.ones(3))
+        y = gg.sum(a) + gg.sum(b)
+        graph.mark([a, b], gg.rules.jd_mean(), together=True)
+        with pytest.raises(gg.GradientError, match="tensors of one shape"):
+            gg.gradients(y, a)
+
+
+def test_S46_rules_of_one_gradient_act_on_each():
+    with gg.Graph() as graph:
+        a, b = gg.variable(3.0), gg.variable(4.0)
+        y = a * a + b
+        graph.mark([a, b], gg.rules.clip_value(2.0), together=True)
+        assert gg.evaluate(gg.gradients(y, [a, b])) == [2.0, 1.0]
