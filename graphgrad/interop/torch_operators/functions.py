@@ -379,6 +379,7 @@ def _is_door(cls: Any) -> bool:
 def _setup_of(cls: Any) -> Any:
     """None of its own: `forward` then gets the context."""
     if _is_door(cls):
+        _refuse_transforms(cls.__name__, innermost())
         return torch.autograd.function._SingleLevelFunction.setup_context
     return _own(cls, "setup_context")
 
@@ -389,7 +390,7 @@ def _forward_of(cls: Any) -> Any:
         return _own(cls, "forward")
 
     def forward(ctx: Any, *args: Any) -> Any:
-        with torch.enable_grad():
+        with _grad_mode(any(ctx.needs_input_grad)):
             given = _entering(cls.apply)(None, cls, args, {})
         leaves, spec = _pytree.tree_flatten(given)
         ctx.step = leaves, args
@@ -400,6 +401,19 @@ def _forward_of(cls: Any) -> Any:
         return _pytree.tree_unflatten(shown, spec)
 
     return forward
+
+
+@contextmanager
+def _grad_mode(enabled: bool) -> Iterator[None]:
+    """A block with gradients on or off, which is not written down."""
+    before = torch.is_grad_enabled()
+    with torch._C.DisableTorchFunction():
+        torch._C._set_grad_enabled(enabled)
+    try:
+        yield
+    finally:
+        with torch._C.DisableTorchFunction():
+            torch._C._set_grad_enabled(before)
 
 
 def has_history(y: Any) -> bool:
@@ -425,6 +439,18 @@ def _backward_of(cls: Any) -> Any:
     return backward
 
 
+def _refuse_transforms(name: str, where: Any) -> str:
+    """How an error begins of a function that is not kept; raised within transforms of functions."""
+    lost = f"open_torch() cannot keep the rule of {name}, applied at {where}: "
+    if torch._C._are_functorch_transforms_active():
+        raise GradientError(
+            f"{lost}torch exports what torch.func.vmap, jvp and the like make of a function "
+            "without the rules in it. Apply it outside of them, to a batch, or put a rule of "
+            "graphgrad in its place"
+        )
+    return lost
+
+
 def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
     def enter(_owner: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         steps = getattr(_local, "steps", None)
@@ -439,13 +465,7 @@ def _entering(original: Callable[..., Any]) -> Callable[..., Any]:
         made, tensors = AppliedFunction.of(cls, args, kwargs)
         _applied[id(made)] = made
         steps.append(made)
-        lost = f"open_torch() cannot keep the rule of {made.name}, applied at {made.where}: "
-        if torch._C._are_functorch_transforms_active():
-            raise GradientError(
-                f"{lost}torch exports what torch.func.vmap, jvp and the like make of a function "
-                "without the rules in it. Apply it outside of them, to a batch, or put a rule of "
-                "graphgrad in its place"
-            )
+        lost = _refuse_transforms(made.name, made.where)
         try:
             ys = STEP(id(made), tensors)
         except GradientError as error:

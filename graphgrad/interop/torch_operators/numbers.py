@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import cache, reduce
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from ...base.length import Length
 from ...ir.node import Tensor
 from ...ops.base import LengthValue, apply
 from ..opened import Form, gg, of
+
+torch: Any = import_module("torch")
 
 __all__ = ["FORMS", "is_read", "to"]
 
@@ -106,15 +110,29 @@ def _bits(logical: str, bitwise: str) -> Form:
 
 
 def _clamp(x: Any, low: Any = None, high: Any = None, *, out: Any, **_: Any) -> Any:
-    return gg.clip(to(x, out), to(low, out), to(high, out))
+    x, low, high = to(x, out), to(low, out), to(high, out)
+    y = gg.clip(x, low, high)
+    if _passes_at_its_ends() or isinstance(low, Tensor) or isinstance(high, Tensor):
+        return y
+    ends = [gg.greater(x, low)] if low is not None else []
+    ends += [gg.less(x, high)] if high is not None else []
+    return gg.where(reduce(gg.logical_and, ends), x, gg.stop_gradient(y)) if ends else y
+
+
+@cache
+def _passes_at_its_ends() -> bool:
+    """Whether torch hands a gradient on where the argument is an end: until PyTorch 2.13."""
+    x = torch.zeros((), requires_grad=True)
+    (dx,) = torch.autograd.grad(x.clamp(0.0, 1.0), x)
+    return bool(dx)
 
 
 def _clamp_min(x: Any, low: Any, *, out: Any, **_: Any) -> Any:
-    return gg.clip(to(x, out), min=to(low, out))
+    return _clamp(x, low, out=out)
 
 
 def _clamp_max(x: Any, high: Any, *, out: Any, **_: Any) -> Any:
-    return gg.clip(to(x, out), max=to(high, out))
+    return _clamp(x, None, high, out=out)
 
 
 def _where(which: Any, x: Any, y: Any, *, out: Any, **_: Any) -> Any:
