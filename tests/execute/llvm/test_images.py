@@ -129,6 +129,19 @@ def test_borders_times_infinite_filters_are_nan():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("strides", [1, (2, 1)])
+def test_infinite_filters_reach_no_further_back_than_finite_ones(backend, strides):
+    f = np.ones((3, 2, 12, 3))
+    f[0, 0, 0, 0] = np.inf
+    with gg.Graph():
+        x = gg.placeholder((1, 3, 4, 3))
+        z = gg.nn.conv_transpose(x, gg.constant(f), strides, "VALID", "NHWC")
+        found = np.asarray(gg.compile(x, z, backend=backend)(np.ones(x.shape)))
+    assert not np.isnan(found).any()
+    assert np.isinf(found).sum() == np.prod(x.shape[1:3])
+
+
 @pytest.mark.parametrize("rows", [1, 2, 7, 40])
 def test_products_with_constants(rows):
     rng = np.random.default_rng(rows)
