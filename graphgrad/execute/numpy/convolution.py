@@ -82,12 +82,15 @@ def gradient_of_filter(window: Window, groups: int, x: Any, dz: Any, dw: Any, th
 
 
 def gradient_of_image(window: Window, groups: int, w: Any, dz: Any, dx: Any, threads: int) -> None:
-    """dx = the adjoint of convolve in x, applied to dz."""
+    """dx = the adjoint of convolve in x, applied to dz.
+
+    Infinite filters are spread: a border of zeros times them would be NaN.
+    """
     if not (dz.size and dx.size):
         dx[...] = 0
         return
     back = turned(window)
-    if back is None or dx.shape[3] < FEW * groups:
+    if back is None or dx.shape[3] < FEW * groups or not np.isfinite(w).all():
         _spread(window, groups, w, dz, dx, threads)
         return
     kh, kw, c, out = w.shape

@@ -90,6 +90,44 @@ def test_loops_run_behind_convolutions_that_nothing_else_reads():
     assert not any(type(op) is ConvolvedLoop for op in _ops(apart))
 
 
+READERS = {
+    "other dtype": lambda z, c: gg.cast(gg.tanh(z) * c, "float32"),
+    "predicate": lambda z, c: gg.tanh(z) > c,
+    "turned": lambda z, c: gg.permute_dims(gg.tanh(z) * c, (0, 2, 1, 3)),
+    "turned and added": lambda z, c: gg.permute_dims(gg.tanh(z) * c, (0, 2, 1, 3)) * 2 + c,
+    "beside turned": lambda z, c: gg.tanh(z) + gg.permute_dims(gg.exp(c), (0, 2, 1, 3)) * 2,
+    "summed": lambda z, c: gg.sum(gg.tanh(z) * c, 3),
+    "normed": lambda z, c: gg.nn.softmax(z * c, 3),
+    "by column": lambda z, c: gg.tanh(z) + c[:, :1, :, :1],
+    "flat": lambda z, c: gg.tanh(gg.reshape(z, (-1,))) + c[0, 0, 0, 0],
+    "longer": lambda z, c: gg.reshape(z, (1, *z.shape)) * gg.stack([c, c + 1]),
+    "padded": lambda z, c: gg.pad(gg.tanh(z), ((0, 0), (1, 0), (0, 1), (0, 0))),
+    "joined": lambda z, c: gg.concat([gg.tanh(z), c], 3),
+    "two": lambda z, c: (gg.tanh(z) * c, gg.exp(z) + 1),
+    "a total": lambda z, c: (gg.tanh(z) * c, gg.sum(gg.tanh(z))),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", READERS)
+def test_whatever_reads_a_convolution(name, threads, monkeypatch):
+    monkeypatch.setattr(convolved, "SHARED", 0)
+    rng = np.random.default_rng(0)
+    for shape in [(2, 6, 6, 7), (1, 13, 13, 1), (3, 5, 5, 64), (4, 1, 1, 6)]:
+        with gg.Graph():
+            x = gg.placeholder(shape)
+            w = gg.constant(rng.normal(size=(3, 3, shape[3], shape[3])) / shape[3])
+            made = READERS[name](gg.nn.conv(x, w, 1, 1, "NHWC"), x)
+            plain = gg.compile(x, made, backend="numpy", optimize=False)
+            fast = gg.compile(x, made, backend="llvm", num_threads=threads)
+        image = rng.normal(size=shape)
+        right, found = plain(image), fast(image)
+        pairs = zip(right, found, strict=True) if isinstance(made, tuple) else [(right, found)]
+        for a, b in pairs:
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            np.testing.assert_allclose(b, a, 1e-6, 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_sweeps(seed, monkeypatch):
     monkeypatch.setattr(swept, "SHARED", 0)
@@ -127,6 +165,19 @@ def test_borders_times_infinite_filters_are_nan():
     for a, b in zip(found, right, strict=True):
         assert np.isnan(b).any()
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("strides", [1, (2, 1)])
+def test_infinite_filters_reach_no_further_back_than_finite_ones(backend, strides):
+    f = np.ones((3, 2, 12, 3))
+    f[0, 0, 0, 0] = np.inf
+    with gg.Graph():
+        x = gg.placeholder((1, 3, 4, 3))
+        z = gg.nn.conv_transpose(x, gg.constant(f), strides, "VALID", "NHWC")
+        found = np.asarray(gg.compile(x, z, backend=backend)(np.ones(x.shape)))
+    assert not np.isnan(found).any()
+    assert np.isinf(found).sum() == np.prod(x.shape[1:3])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 40])

@@ -443,7 +443,10 @@ def _phases(window: Window, axis: int) -> list[_Phase]:
 
 
 def _conv_input(node: Node, threads: int, keep: bool) -> Writer | None:
-    """Convolutions of dz with parts of w turned round, its channels exchanged."""
+    """Convolutions of dz with parts of w turned round, its channels exchanged.
+
+    Not of infinite filters: a border of zeros times them would be NaN.
+    """
     op: Any = node.op
     w, dz = node.inputs[:2]
     if op.size is None:
@@ -471,6 +474,9 @@ def _conv_input(node: Node, threads: int, keep: bool) -> Writer | None:
         return parts.transpose(0, 1, 4, 3, 2).reshape(*w.shape[:2], outputs // groups, channels)
 
     def back(w: Any, dz: Any, out: Any) -> None:
+        if not np.isfinite(w).all():
+            out[...] = op.kernel(np, w, dz)
+            return
         for here, rows, columns, made in parts:
             to = out[here]
             if made is None:
