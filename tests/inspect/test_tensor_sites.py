@@ -29,9 +29,6 @@ def test_S46_dot_draws_them_dashed_in_one_colour():
     plain = gg.sin(gg.variable(1.0))
     assert "dashed node" not in gg.to_dot(plain)
     assert 'tensors \\"handed_on\\" #0' in gg.to_dot(site)
-    second = gg.split(gg.variable([1.0, 2.0]), 2)[1]
-    second.graph.mark(second, handed_on, together=True)
-    assert "dashed node" in gg.to_dot(gg.sin(second))
 
 
 def test_S46_text_and_pages_say_it():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ir.tensor_sites import makes_sited
 
 from .test_tensor_sites import asking, clipped, handed_on, inside, joined, reading, tanh_rule
 
@@ -188,3 +189,10 @@ def test_S46_tensors_of_several_regions_are_several_sites(graph):
     with pytest.raises(gg.RegionError, match="in several regions"):
         graph.mark(parts, handed_on, together=True, allow_inside=True)
     assert not graph.sites
+
+
+def test_S46_any_output_of_a_node_makes_it_one_of_a_site(graph):
+    sign, size = gg.linalg.slogdet(gg.variable([[1.0, 2.0], [0.0, 1.0]]))
+    assert not makes_sited(sign.node)
+    graph.mark(size, handed_on, together=True)
+    assert makes_sited(size.node)
