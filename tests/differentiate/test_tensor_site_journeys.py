@@ -297,3 +297,25 @@ def test_S46_heal_keeps_the_tensors_or_says_that_it_cannot():
         graph.mark(behind, doubled, together=True)
         with pytest.raises(gg.RegionError, match="would build"):
             gg.heal(out)
+
+
+def of_a_second_output(real):
+    """First and second order of a site on the second output of a loop, in a batch and alone."""
+
+    def slope(x):
+        a, b = gg.scan(lambda c, u: (gg.sin(c + u), c * c * u), x, gg.constant(X[:, :2]))
+        (c,) = joined([b], clipped) if real else (b,)
+        y = gg.sum(a * c)
+        if not real:
+            y.graph.mark(b, clipped, together=True)
+        dx = gg.gradients(y, x)
+        return dx, gg.gradients(gg.sum(dx * dx), x)
+
+    with gg.Graph():
+        found = gg.vmap(slope)(gg.constant(X[:, :2]))
+        return gg.evaluate([*found, *slope(gg.constant(X[0, :2]))])
+
+
+def test_S27_S46_a_second_output_of_an_op():
+    for a, b in zip(of_a_second_output(True), of_a_second_output(False), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -71,3 +71,66 @@ def test_S46_rules_of_one_gradient_act_on_each():
         y = a * a + b
         graph.mark([a, b], gg.rules.clip_value(2.0), together=True)
         assert gg.evaluate(gg.gradients(y, [a, b])) == [2.0, 1.0]
+
+
+R = gg.rules
+BY_NORM = {
+    "clip_global_norm": lambda: R.clip_global_norm(0.5),
+    "clip_global_norm of order 3": lambda: R.clip_global_norm(0.5, norm=3.0),
+    "clip_adaptive": lambda: R.clip_adaptive(limit=0.1),
+    "per_example_global_norm_clip": lambda: R.per_example_global_norm_clip(0.5),
+    "per_example_layer_norm_clip": lambda: R.per_example_layer_norm_clip(0.5),
+    "clip_block_rms": lambda: R.clip_block_rms(0.5),
+    "clip_norm": lambda: R.clip_norm(0.5),
+    "normalise": lambda: R.normalise(),
+}
+
+
+@pytest.mark.parametrize("name", BY_NORM)
+def test_S46_what_clips_by_a_norm_has_a_derivative_where_the_gradient_is_zero(name):
+    with gg.Graph() as graph:
+        w = gg.variable(np.array([[0.3, -0.2], [0.1, 0.4]]))
+        k = gg.variable(np.zeros((2, 2)))
+        y = gg.sum(k * gg.sin(w))
+        graph.mark([w], BY_NORM[name](), together=True)
+        dw = gg.gradients(y, w)
+        first, second = gg.evaluate([dw, gg.gradients(gg.sum(dw), k)])
+    assert not first.any()
+    slope = 1e6 if name == "normalise" else 1.0
+    np.testing.assert_allclose(second, slope * np.cos([[0.3, -0.2], [0.1, 0.4]]))
+
+
+@pytest.mark.parametrize("name", BY_NORM)
+def test_S46_the_norm_of_complex_gradients_is_of_their_magnitudes(name):
+    z = np.array([[3.0 + 4.0j, 1.0j], [0.5 - 2.0j, 0.1 + 0.1j]])
+    found = []
+    for turn in (1.0, np.exp(0.7j)):  # a norm does not change when all elements are turned
+        with gg.Graph() as graph:
+            v = gg.variable(z * turn)
+            y = gg.sum(gg.real(v * gg.conj(v)))
+            graph.mark([v], BY_NORM[name](), together=True)
+            found.append(gg.evaluate(gg.gradients(y, v)) * turn)
+    np.testing.assert_allclose(found[0], found[1])
+    shrunk = found[0] / (2.0 * z.conj())
+    np.testing.assert_allclose(shrunk, np.abs(shrunk), atol=1e-15)
+    assert (np.abs(shrunk) <= 1.0).all()
+
+
+@pytest.mark.parametrize("name", BY_NORM)
+def test_S46_a_norm_of_half_precision_does_not_overflow(name):
+    found = []
+    for dtype in ("float16", "float64"):
+        with gg.Graph() as graph:
+            w = gg.variable(np.array([[200.0, 100.0], [300.0, 50.0]], dtype))
+            graph.mark([w], BY_NORM[name](), together=True)
+            found.append(gg.evaluate(gg.gradients(gg.sum(w * w), w)))
+    np.testing.assert_allclose(*found, rtol=2e-3)
+
+
+def test_S46_complex_gradients_have_no_order_to_clip_by():
+    for rule in (R.clip_value(1.0), R.clip_range(-1.0, 1.0), R.clip_value_all(limit=1.0)):
+        with gg.Graph() as graph:
+            v = gg.variable(np.array([3.0 + 4.0j]))
+            graph.mark([v], rule, together=True)
+            with pytest.raises(gg.DTypeError, match="real numbers between"):
+                gg.gradients(gg.sum(gg.real(v * v)), v)

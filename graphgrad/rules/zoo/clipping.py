@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...base.domains import POSITIVE_OR_INFINITE, PROBABILITY
+from ...base.kinds import accumulated_in
 from ...ir.node import Tensor
 from ...ops.base import rounded_once
 from ..sites import number, total
@@ -27,6 +28,23 @@ from .rows import gate, pulled, through, together
 FAMILY = "clipping"
 Chance = Annotated[float | Tensor, PROBABILITY]
 PASCANU = "Pascanu, Mikolov, Bengio 2013, On the difficulty of training recurrent neural networks"
+
+
+def _wide(d: Tensor) -> Tensor:
+    """d in the dtype in which such are added up."""
+    return m.cast(d, accumulated_in(d.dtype))
+
+
+def _squares(d: Tensor) -> Tensor:
+    """The squared magnitude of each element."""
+    d = _wide(d)
+    return m.real(d * m.conj(d))
+
+
+def _root(total: Tensor, order: float = 2.0) -> Tensor:
+    """The root of what is not negative, with the slope 0 at 0."""
+    zero = total == 0
+    return m.where(zero, 0.0, m.where(zero, 1.0, total) ** (1.0 / order))
 
 
 @gate("Mikolov 2012, Statistical language models based on neural networks")
@@ -70,7 +88,7 @@ def zero_nans(d: Tensor) -> Tensor:
 @gate("optax, DeepMind 2020; Shazeer and Stern 2018, Adafactor")
 def clip_block_rms(d: Tensor, limit: Positive = 1.0) -> Tensor:
     """Divided by what the root mean square exceeds the limit by."""
-    return d / m.maximum(1.0, m.sqrt(m.mean(m.square(d))) / limit)
+    return d / m.maximum(1.0, _root(m.mean(_squares(d))) / limit)
 
 
 @gate("Yong et al. 2020, Gradient centralization: a new optimization technique")
@@ -85,7 +103,7 @@ def centralise(d: Tensor, axis: Axis = 0) -> Tensor:
 @gate("optax, DeepMind 2020")
 def normalise(d: Tensor, epsilon: NonNegative = 1e-6) -> Tensor:
     """Divided by its norm."""
-    return d / (m.sqrt(m.sum(m.square(d))) + epsilon)
+    return d / (_root(m.sum(_squares(d))) + epsilon)
 
 
 @gate("Sun et al. 2017, meProp: sparsified back propagation for accelerated deep learning")
@@ -160,7 +178,8 @@ def direct_feedback(
 def _norm(ds: list[Tensor], order: float = 2.0) -> Tensor:
     if order == float("inf"):
         return m.max(m.stack([m.max(m.abs(d)) for d in ds]))
-    return sum_of([m.sum(m.abs(d) ** order) for d in ds]) ** (1.0 / order)
+    sizes = [_squares(d) if order == 2.0 else m.abs(_wide(d)) ** order for d in ds]
+    return _root(sum_of([m.sum(size) for size in sizes]), order)
 
 
 def sum_of(terms: list[Tensor]) -> Tensor:
@@ -183,7 +202,7 @@ def clip_global_norm(
 ) -> list[Tensor]:
     """All gradients are shrunk by one factor, if their common norm is over the limit."""
     length = _norm(ds, norm)
-    factor = m.minimum(limit / (length + epsilon), 1.0)
+    factor = limit / m.maximum(length + epsilon, limit)
     return [d * factor for d in ds]
 
 
@@ -196,7 +215,7 @@ def clip_value_all(ds: list[Tensor], xs: list[Tensor], *, limit: Positive) -> li
 def _units(x: Tensor) -> Tensor:
     """The norm of each unit: over all axes but the last, of what has two axes or more."""
     axes = tuple(range(x.ndim - 1)) if x.ndim > 1 else None
-    return m.sqrt(m.sum(m.square(x), axes, keepdims=True))
+    return _root(m.sum(_squares(x), axes, keepdims=True))
 
 
 @together("Brock et al. 2021, High-performance large-scale image recognition without normalization")
@@ -236,12 +255,12 @@ EXAMPLES = Need(
 
 def _of_examples(ds: list[Tensor]) -> list[Tensor]:
     """The squared norm of each example's gradient, of each tensor."""
-    return [m.sum(m.square(d), tuple(range(1, d.ndim)), keepdims=True) for d in ds]
+    return [m.sum(_squares(d), tuple(range(1, d.ndim)), keepdims=True) for d in ds]
 
 
 def _shrunk_examples(d: Tensor, squares: Tensor, limit: Positive) -> Tensor:
-    length = m.reshape(m.sqrt(squares), (-1, *[1] * (d.ndim - 1)))
-    return d * m.minimum(limit / m.maximum(length, 1e-30), 1.0)
+    length = m.reshape(_root(squares), (-1, *[1] * (d.ndim - 1)))
+    return d * (limit / m.maximum(length, limit))
 
 
 @together("Abadi et al. 2016, Deep learning with differential privacy", needs=(EXAMPLES,))

@@ -2,6 +2,7 @@
 
 from math import prod as prod_of
 
+from ...base.errors import DTypeError
 from ...differentiate.gradients import gradients
 from ...ir.node import Tensor
 from ...ops.arrays.closeness import isclose
@@ -11,7 +12,8 @@ from ...ops.contract.einsum import einsum
 from ...ops.contract.products import matmul, matvec
 from ...ops.control.loops import fori_loop, scan, while_loop
 from ...ops.create.creation import arange, eye, ones, ones_like, tril, triu, zeros, zeros_like
-from ...ops.elementwise.bounds import clip, maximum, minimum, nan_to_num
+from ...ops.elementwise.bounds import clip as clip_any
+from ...ops.elementwise.bounds import maximum, minimum, nan_to_num
 from ...ops.elementwise.complex_parts import conj, real
 from ...ops.elementwise.exponential import exp, exp2, log, log1p, log2, sqrt
 from ...ops.elementwise.logic import isfinite, isnan, logical_and, logical_not, logical_or, where
@@ -55,6 +57,16 @@ from ...ops.shape.reshaping import (
 )
 from ...ops.sources import identity, stop_gradient
 from ...ops.special.error import erf
+
+
+def clip(x: Tensor, low: float | Tensor, high: float | Tensor) -> Tensor:
+    """x between two bounds; DTypeError where it is complex, for those have no order."""
+    if x.type.complex:
+        raise DTypeError(
+            f"it brings real numbers between two bounds, got {x.dtype}; rules that clip by a norm "
+            "take complex gradients"
+        )
+    return clip_any(x, low, high)
 
 
 def length(x: Tensor, axis: int = -1) -> int:
