@@ -635,7 +635,9 @@ def sigmoid_difference(x: Tensor, y: Tensor) -> Tensor:
 def log_ratio_difference(x: Tensor, d: Tensor) -> Tensor:
     """log(x + d) - log(x); NaN where either is."""
     with override_gradient(LOG_RATIO_DIFFERENCE, inputs=[x, d]):
-        return where(x < 0, log(x), log1p(d / absolute(x)))
+        ratio = d / absolute(x)
+        apart = logical_or(x < 0, absolute(ratio) == math.inf)
+        return where(apart, where(x < 0, log(x), log(x + d) - log(x)), log1p(ratio))
 
 
 def shifted_log(*pairs: Tensor) -> Tensor:

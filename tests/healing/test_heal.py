@@ -371,3 +371,10 @@ def test_no_slope_is_infinity_over_infinity_where_an_exponential_overflows(x):
     value, (dx,), names = healed(lambda x: gg.log(1 - gg.exp(-gg.exp(x))), x)
     assert "log1mexp_exp" in names or "cloglog" in names
     assert (value, dx) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("x", [5e-324, 1e-310, 0.0, INF])
+def test_a_difference_of_logarithms_of_a_subnormal_number_is_finite(x):
+    value, _, names = healed(lambda x: gg.log(x + 1) - gg.log(x), x)
+    assert "difference_of_logs" in names
+    np.testing.assert_allclose(value, 0.0 if x == INF else INF if x == 0 else -math.log(x))
