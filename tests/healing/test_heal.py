@@ -378,3 +378,23 @@ def test_a_difference_of_logarithms_of_a_subnormal_number_is_finite(x):
     value, _, names = healed(lambda x: gg.log(x + 1) - gg.log(x), x)
     assert "difference_of_logs" in names
     np.testing.assert_allclose(value, 0.0 if x == INF else INF if x == 0 else -math.log(x))
+
+
+def test_S27_a_choice_with_a_rule_of_its_own_and_a_stable_call_stay_as_they_are():
+    x = gg.placeholder(())
+    with gg.gradient_override_map({"Where": lambda site, dy: (None, dy, dy)}):
+        chosen = gg.where(x > 0, gg.log(x), x)
+    for y in (chosen, gg.log1p(x)):
+        made = gg.heal(y)
+        assert made.ys is y
+        assert not made.sites
+
+
+def test_S5_a_condition_in_a_region_asks_what_enters_the_region():
+    x = gg.placeholder(())
+    length = gg.sqrt(x * x)
+    with gg.override_gradient(lambda site, dy: 7.0 * dy, inputs=[length]):
+        y = gg.where(length > 2.0, 2.0 * length, length)
+    made = gg.heal(y).ys
+    value, dx = gg.evaluate([made, gg.gradients(made, x)], {x: -1e200})
+    assert (value, dx) == (2e200, -7.0)
