@@ -14,6 +14,7 @@ from typing import Any
 
 from ..differentiate.site import Site
 from ..ir.node import Tensor
+from ..ir.types import size_of
 from ..ops.base import apply, like
 from ..ops.create.creation import ones_like, zeros_like
 from ..ops.elementwise.bounds import maximum, minimum
@@ -40,6 +41,7 @@ from ..ops.nn.activations import log1mexp, sigmoid, softplus
 from ..ops.nn.softmaxes import softmax
 from ..ops.reduce.reductions import max as largest
 from ..ops.reduce.reductions import mean as mean_of
+from ..ops.reduce.reductions import normal_axes
 from ..ops.reduce.reductions import prod as product_of
 from ..ops.reduce.reductions import sum as total_of
 from ..ops.shape.reshaping import squeeze, sum_to
@@ -202,7 +204,7 @@ def bose(x: Tensor) -> Tensor:
     def near(x: Tensor) -> Tensor:
         return 0.5 * (langevin(0.5 * x) - 1.0)
 
-    return near_zero(x, 2.0, near, lambda x: 1.0 / expm1(x) - 1.0 / x)
+    return near_zero(x, 2.0, near, lambda x: -exp_share(-x) - 1.0 / x)
 
 
 def sigmoid_slope(x: Tensor) -> Tensor:
@@ -454,7 +456,8 @@ def log1mexp_exp(x: Tensor) -> Tensor:
     """log(1 - exp(-exp(x))), which is x - exp(x) / 2 + ... where exp(x) underflows."""
     small = x < 0.0
     near = where(small, x, 0.0)
-    return where(small, near + log(expm1c(-exp(near))), log1mexp(exp(where(small, 0.0, x))))
+    far = where(small, 0.0, where(x > 8.0, 8.0, x))  # from 8 on it is 0
+    return where(small, near + log(expm1c(-exp(near))), log1mexp(exp(far)))
 
 
 def log_cosh(x: Tensor) -> Tensor:
@@ -632,7 +635,9 @@ def sigmoid_difference(x: Tensor, y: Tensor) -> Tensor:
 def log_ratio_difference(x: Tensor, d: Tensor) -> Tensor:
     """log(x + d) - log(x); NaN where either is."""
     with override_gradient(LOG_RATIO_DIFFERENCE, inputs=[x, d]):
-        return where(x < 0, log(x), log1p(d / absolute(x)))
+        ratio = d / absolute(x)
+        apart = logical_or(x < 0, absolute(ratio) == math.inf)
+        return where(apart, where(x < 0, log(x), log(x + d) - log(x)), log1p(ratio))
 
 
 def shifted_log(*pairs: Tensor) -> Tensor:
@@ -643,22 +648,30 @@ def shifted_log(*pairs: Tensor) -> Tensor:
     return top + log(total)
 
 
+def _top(
+    x: Tensor, axes: int | tuple[int, ...] | None, keep: bool = True, nothing: float = -math.inf
+) -> Tensor:
+    """The largest of x over axes; of no elements that which is given."""
+    lengths = [x.shape[a] for a in normal_axes(axes, x.ndim)]
+    return largest(x, axes, keep, initial=None if size_of(lengths) else nothing)
+
+
 def share(axis: int, x: Tensor) -> Tensor:
     """softmax(x); where another entry is infinity, what is finite has the share 0."""
-    lost = logical_and(x < math.inf, largest(x, axis, keepdims=True) == math.inf)
+    lost = logical_and(x < math.inf, _top(x, (axis,)) == math.inf)
     return where(lost, 0.0, softmax(x, axis))
 
 
 def weighted_log(axes: tuple[int, ...], keep: bool, x: Tensor, w: Tensor) -> Tensor:
     """log(sum(w exp(x)))."""
-    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    top = finite_or_zero(stop_gradient(_top(x, axes)))
     rest = log(total_of(w * exp(x - top), axes, keepdims=keep))
     return rest + (top if keep else squeeze(top, axes))
 
 
 def weighted_share(axes: tuple[int, ...], x: Tensor, w: Tensor) -> Tensor:
     """exp(x) / sum(w exp(x))."""
-    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    top = finite_or_zero(stop_gradient(_top(x, axes)))
     e = exp(x - top)
     return e / total_of(w * e, axes, keepdims=True)
 
@@ -667,14 +680,14 @@ def weighted_mean(
     axes: tuple[int, ...], keep: bool, x: Tensor, above: Tensor, below: Tensor
 ) -> Tensor:
     """sum(above exp(x)) / sum(below exp(x))."""
-    top = finite_or_zero(stop_gradient(largest(x, axes, keepdims=True)))
+    top = finite_or_zero(stop_gradient(_top(x, axes)))
     e = exp(x - top)
     return total_of(above * e, axes, keepdims=keep) / total_of(below * e, axes, keepdims=keep)
 
 
 def log_mean(x: Tensor) -> Tensor:
     """log(mean(exp(x))) of all elements."""
-    top = finite_or_zero(stop_gradient(largest(x)))
+    top = finite_or_zero(stop_gradient(_top(x, None, False)))
     return top + log(mean_of(exp(x - top)))
 
 
@@ -827,7 +840,7 @@ def _scale_of(size: Tensor) -> Tensor:
 
 def norm(axes: tuple[int, ...], keep: bool, x: Tensor) -> Tensor:
     """sqrt(sum(x * x)) without overflow or underflow, with the gradient 0 at 0."""
-    s = _scale_of(largest(absolute(x), axes, keepdims=True))
+    s = _scale_of(_top(absolute(x), axes, nothing=0.0))
     u = x / s
     q = total_of(u * u, axes, keepdims=True)
     nought = q == 0

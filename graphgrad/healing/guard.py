@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..differentiate.levels import Step
 from ..ir.node import Node, Region, Tensor
 from ..ir.op import Op
@@ -107,8 +109,11 @@ def needs_guard(node: Node) -> bool:
 
 
 def _is_chosen(t: Tensor, condition: Tensor) -> bool:
-    """Whether an argument is a choice by the same condition, or a number."""
-    return isinstance(t.node.op, Constant) or (t.node.op is WHERE and t.node.inputs[0] is condition)
+    """Whether an argument is a choice by the same condition, or a number it does not ask about."""
+    if isinstance(t.node.op, Constant):
+        asked = any(s is t for s in arguments(condition.node))
+        return not asked and bool(np.all(t.node.op.value))
+    return t.node.op is WHERE and t.node.inputs[0] is condition
 
 
 Copies = list[tuple[Node, Node]]

@@ -315,3 +315,86 @@ def test_infinities_zeros_and_poles_give_what_they_gave(f, at):
     np.testing.assert_array_equal(healed, written)
     numbers = ~np.isnan(written)
     np.testing.assert_array_equal(np.signbit(healed)[numbers], np.signbit(written)[numbers])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: gg.sqrt(gg.sum(x * x)),
+        lambda x: x / gg.sqrt(gg.sum(x * x)),
+        lambda x: gg.exp(x) / gg.sum(gg.exp(x)),
+        lambda x: gg.log(gg.sum(x * gg.exp(x))),
+        lambda x: gg.sum(x * gg.exp(x)) / gg.sum(2 * x * x * gg.exp(x)),
+    ],
+)
+@pytest.mark.parametrize("length", [0, "N"])
+def test_of_no_elements_it_is_what_was_written(f, length):
+    with gg.Graph(), np.errstate(all="ignore"):
+        x = gg.placeholder((length,))
+        made = gg.heal(f(x))
+        run = gg.compile(x, [f(x), made.ys, gg.gradients(gg.sum(made.ys), x)])
+        written, now, dx = run(np.zeros(0))
+    assert made.sites
+    assert now.shape == written.shape
+    assert dx.shape == (0,)
+    np.testing.assert_array_equal(now, written)
+
+
+def test_a_branch_is_kept_from_a_constant_that_the_condition_asks_about():
+    with gg.Graph():
+        x = gg.constant([-1.0, 0.0, 4.0])
+        y = gg.heal(gg.sum(gg.where(x > 0, gg.sqrt(x), 0.0))).ys
+        np.testing.assert_array_equal(gg.evaluate(gg.gradients(y, x)), [0.0, 0.0, 0.25])
+
+
+def test_a_branch_is_kept_from_a_constant_with_zeros():
+    counts = np.array([0.0, 2.0])
+    with gg.Graph():
+        x = gg.constant([3.0, 3.0])
+        y = gg.heal(gg.sum(gg.where(counts > 0, x / counts, 0.0))).ys
+        np.testing.assert_array_equal(gg.evaluate(gg.gradients(y, x)), [0.0, 0.5])
+
+
+def test_the_slope_of_a_share_of_squares_does_not_cancel():
+    value, (dx,), names = healed(lambda x: x * x / (1 + x * x), 1e8)
+    assert (value, names) == (1.0, ["over_squares"])
+    np.testing.assert_allclose(dx, 2e-24, rtol=1e-15)
+    _, dxs, _ = healed(lambda x, y: 3 * x * x / (x * x + 4 * y * y), 1e8, 0.5)
+    np.testing.assert_allclose(dxs, (6e-24, -1.2e-15), rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [8.0, 30.0, 720.0, 1000.0, 1e200])
+def test_no_slope_is_infinity_over_infinity_where_an_exponential_overflows(x):
+    _, (dx,), names = healed(lambda x: 1 / (gg.exp(x) - 1) - 1 / x, x)
+    assert "bose" in names
+    np.testing.assert_allclose(dx, 1 / x / x - (0.5 / np.sinh(min(x, 1200.0) / 2)) ** 2, rtol=1e-14)
+    value, (dx,), names = healed(lambda x: gg.log(1 - gg.exp(-gg.exp(x))), x)
+    assert "log1mexp_exp" in names or "cloglog" in names
+    assert (value, dx) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("x", [5e-324, 1e-310, 0.0, INF])
+def test_a_difference_of_logarithms_of_a_subnormal_number_is_finite(x):
+    value, _, names = healed(lambda x: gg.log(x + 1) - gg.log(x), x)
+    assert "difference_of_logs" in names
+    np.testing.assert_allclose(value, 0.0 if x == INF else INF if x == 0 else -math.log(x))
+
+
+def test_S27_a_choice_with_a_rule_of_its_own_and_a_stable_call_stay_as_they_are():
+    x = gg.placeholder(())
+    with gg.gradient_override_map({"Where": lambda site, dy: (None, dy, dy)}):
+        chosen = gg.where(x > 0, gg.log(x), x)
+    for y in (chosen, gg.log1p(x)):
+        made = gg.heal(y)
+        assert made.ys is y
+        assert not made.sites
+
+
+def test_S5_a_condition_in_a_region_asks_what_enters_the_region():
+    x = gg.placeholder(())
+    length = gg.sqrt(x * x)
+    with gg.override_gradient(lambda site, dy: 7.0 * dy, inputs=[length]):
+        y = gg.where(length > 2.0, 2.0 * length, length)
+    made = gg.heal(y).ys
+    value, dx = gg.evaluate([made, gg.gradients(made, x)], {x: -1e200})
+    assert (value, dx) == (2e200, -7.0)

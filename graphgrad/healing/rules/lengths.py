@@ -147,10 +147,13 @@ def _by_length(
     i, c = found
     x, others = length.parts[i], length.parts[:i] + length.parts[i + 1 :]
     inner, _ = terms.monomial(x)
-    away = [(base, -k) for base, k in terms.factors(inner)]
-    form = DIRECTION if e == -1 else StableForm.of(forms.over_squares)
-    along = (terms.call(form, x, *others), 1)
-    beside = terms.multiply([*rest, *away], 1 / c, loose=True)
+    have, parts = dict(rest), terms.factors(inner)
+    square = e < -1 and all(have.get(base, 0) >= 2 * k for base, k in parts)
+    times = 2 if square else 1
+    form = DIRECTION if square or e == -1 else StableForm.of(forms.over_squares)
+    along = (terms.call(form, x, *others), times)
+    away = [(base, -k * times) for base, k in parts]
+    beside = terms.multiply([*rest, *away], c**-times, loose=True)
     left = [(terms.call(INVERSE, *length.parts), -e - 2)] if e < -2 else []
     return terms.multiply([along, *left, (beside, 1)], loose=True)
 
