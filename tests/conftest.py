@@ -36,8 +36,8 @@ BACKENDS = ("numpy", "llvm", "jax")
 
 
 def pytest_collection_modifyitems(config, items):
-    """What runs on JAX is left out where that is not installed; and where another backend is asked
-    for, what names the one that it runs on."""
+    """What runs on JAX is left out where that is not installed, bfloat16 where ml_dtypes is not;
+    and where another backend is asked for, what names the one that it runs on."""
     if os.environ["GRAPHGRAD_BACKEND"] != "numpy":
         named = [item for item in items if _backend_of(item)]
         items[:] = [item for item in items if not _backend_of(item)]
@@ -46,12 +46,21 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if _backend_of(item) == "jax":
                 item.add_marker(pytest.mark.skip(reason="jax is not installed"))
+    if find_spec("ml_dtypes") is None:
+        for item in items:
+            if "bfloat16" in _strings(item):
+                item.add_marker(pytest.mark.skip(reason="ml_dtypes is not installed"))
 
 
 def _backend_of(item):
     """The backend among the parameters of a test."""
+    return next((v for v in _strings(item) if v in BACKENDS), None)
+
+
+def _strings(item):
+    """The words among the parameters of a test."""
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return next((v for v in given if isinstance(v, str) and v in BACKENDS), None)
+    return [v for v in given if isinstance(v, str)]
 
 
 def pytest_collection_finish():

@@ -185,7 +185,7 @@ class Rewriter:
         self.terms = self.reader.terms
         self.matcher = Matcher(self.terms)
         self.by_head: dict[Any, list[tuple[RealIdentity, Rule]]] = table.by_head if table else {}
-        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = table.fitting if table else {}
+        self.fitting: dict[Any, list[tuple[RealIdentity, Rule]]] = {}
         self.by: str | None = None
 
     def put(self, identity: RealIdentity, rule: Rule, heads: tuple[Any, ...]) -> None:
