@@ -18,8 +18,12 @@ TAILS = ("tail_ratio", "scaled_tail", "log_erfc")
 """Whose terms cancel in the gradient as x**2 grows, as they do in what is written."""
 UNREAD = ("digamma_step",)
 """Whose derivatives mpmath is not asked for here."""
+ANGLES = ("angle",)
+"""Whose directions are rounded: nothing is known of an angle below the last bit of 1."""
 SHARES = ("softmax", "weighted_share")
 """Whose slopes are differences of shares."""
+EXPONENTS = {"compound_less_one": lambda x, y: y * np.log1p(x)}
+"""Arguments of exp that are larger than what is given."""
 SELDOM = (
     "root_square_less_one",
     "root_one_less_square",
@@ -106,13 +110,21 @@ def compared(identity, dtype, count):
             continue
         if any(np.any(np.abs(a) < 1e3 * float(limits.smallest_normal)) for a in args):
             continue
+        if identity.name == "divided_difference" and np.any(args[0] == args[1]):
+            continue  # near each other, and equal in fewer bits: 0 / 0
         truth = [floats(v) for v in run(exact_xs, exact, args, FEW.get(identity.name, 800))]
         if math.isnan(truth[0]):
             continue
         most = max(min(float(np.max(np.abs(a))), 800.0) for a in args)
+        if identity.name in EXPONENTS:
+            most = max(most, float(np.max(np.abs(EXPONENTS[identity.name](*args)))))
         slack = 4 + most + (16 + most**2 if identity.name in TAILS else 0)
         slack *= 100 if identity.name in MATRICES else 1
-        floor = 1.0 if identity.name in (*MATRICES, *SHARES) else 8 * float(limits.smallest_normal)
+        floor = (
+            1.0
+            if identity.name in (*MATRICES, *SHARES, *ANGLES)
+            else 8 * float(limits.smallest_normal)
+        )
         if identity.name == "mean_by_softmax":
             floor = float(np.max(np.abs(args[1])))
         with np.errstate(all="ignore"):
