@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec
 
 from ..base.domains import NON_NEGATIVE
 from ..base.flags import truth
@@ -21,8 +21,9 @@ from .ledger import ledger
 from .propagation import FAMILY, lrp_epsilon, lrp_zbox
 from .shares import stabilised
 from .sites import BILINEAR, only
-from .zoo.row import Fn, Number, ZooRow
+from .zoo.row import Number, ZooRow
 
+P = ParamSpec("P")
 Least = Annotated[float, NON_NEGATIVE]
 
 
@@ -115,13 +116,15 @@ def _is_first(site: Site) -> bool:
     return True
 
 
-def composed(source: str, *, first_dense: bool = True) -> Callable[[Fn], Any]:
+def composed(
+    source: str, *, first_dense: bool = True
+) -> Callable[[Callable[P, tuple[Rule, ...]]], Callable[P, Rule]]:
     """A rule by the kind of a layer: fn gives those of dense ones, convolutions and the first.
 
     first_dense: whether a first layer that is dense has the rule of the first.
     """
 
-    def decorated(fn: Fn) -> Any:
+    def decorated(fn: Any) -> Any:
         row = ZooRow(fn, source, {}, "dense, convolution, first: ", 0, None)
 
         def make(given: dict[str, Any]) -> Rule:
