@@ -398,3 +398,12 @@ def test_S5_a_condition_in_a_region_asks_what_enters_the_region():
     made = gg.heal(y).ys
     value, dx = gg.evaluate([made, gg.gradients(made, x)], {x: -1e200})
     assert (value, dx) == (2e200, -7.0)
+
+
+def test_a_quotient_of_a_reciprocal_keeps_its_slope():
+    """x log(1 + 1 / x) is no 0 / 0: log1p is all that it needs."""
+    x = gg.placeholder(())
+    healed = gg.heal(x * gg.log(1 + 1 / x))
+    assert [site.name for site in healed.sites] == ["log1p"]
+    dx = gg.compile(x, gg.gradients(healed.ys, x))(1e-150)
+    assert dx == pytest.approx(150 * np.log(10.0) - 1, rel=1e-12)

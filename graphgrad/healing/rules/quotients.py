@@ -9,7 +9,7 @@ from ...ops.elementwise.trigonometry import arctan, cos, sin, sinh, tan, tanh
 from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
-from ..terms import CALL, SUM, Term, Terms, near
+from ..terms import CALL, PRODUCT, SUM, Term, Terms, near
 from .shared import ASIN, ATAN, SIN, SINH, TAN
 
 DEFICITS: tuple[tuple[Any, int, float, Any], ...] = (
@@ -65,6 +65,8 @@ def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
             continue
         n, form = VANISHING[base.key]
         u, turn = base.parts[0], 1 if m > 0 else -1
+        if _is_reciprocal(terms, u):
+            continue
         found = _power_of(terms, term, base, u, -turn, n * abs(m))
         if found is None:
             continue
@@ -78,6 +80,12 @@ def vanishing_quotient(rw: Rewriter, term: Term) -> Term | None:
         )
         return terms.multiply([made, *left, *rest], scale, loose=True)
     return None
+
+
+def _is_reciprocal(terms: Terms, u: Term) -> bool:
+    """Whether u is 1 over something: it is 0 nowhere, and its slopes overflow near 0."""
+    inner, _ = terms.monomial(u)
+    return inner.kind == PRODUCT and all(power < 0 for _, power in inner.parts)
 
 
 def ratio_of_vanishing(rw: Rewriter, term: Term) -> Term | None:
