@@ -22,15 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ....ops.nn.moving_windows import Window
 from ..emit.arrays import ArrayArgument, Unlocked, built_in, number
 from ..emit.text import Text, function
 from .gemm import DEPTH, WIDE, Gemm
 
-FIELDS = (
+WINDOW = (
     "height",
     "width",
-    "own",
-    "apart",
     "out_height",
     "out_width",
     "down",
@@ -39,6 +38,12 @@ FIELDS = (
     "left",
     "spread_down",
     "spread_right",
+)
+"""What any function is told of a window that moves over an image."""
+FIELDS = (
+    *WINDOW,
+    "own",
+    "apart",
     "columns",
     "run",
     "depth",
@@ -71,6 +76,14 @@ CORNER = 24  # bytes of what is known of a place
 
 NAMES = "conv", "conv_filter", "conv_pack", "conv_spread"
 """The functions for Python."""
+
+
+def told_of(window: Window) -> dict[str, int]:
+    """The numbers of `WINDOW`."""
+    down, across = window.axes
+    lengths = (down.length, across.length, down.out, across.out)
+    moves = (*window.strides, down.low, across.low, *window.dilation)
+    return dict(zip(WINDOW, (*lengths, *moves), strict=True))
 
 
 class Fields:

@@ -20,7 +20,7 @@ from ....ops.nn.moving_windows import ONE, Extent, Window
 from ....ops.shape.reshaping import Reshape, Transpose
 from ...run.threads import parallel
 from . import library
-from .convolution import BORDERED, FIELDS, GATHERED, PIXELS
+from .convolution import BORDERED, FIELDS, GATHERED, PIXELS, told_of
 from .gemm import DEPTH
 from .swept import is_swept
 
@@ -80,19 +80,9 @@ class Convolved:
         block = _up(-(-self.places // -(-self.places // BLOCK)))
         plain = (self.window.size, self.window.strides) == (ONE, ONE)
         whole = plain and not any(e.low or e.out != e.length for e in self.window.axes)
-        self._told = {
-            "height": height,
-            "width": width,
+        self._told = told_of(self.window) | {
             "own": own,
             "apart": n * height * width * own,
-            "out_height": down.out,
-            "out_width": across.out,
-            "down": window.strides[0],
-            "right": window.strides[1],
-            "top": down.low,
-            "left": across.low,
-            "spread_down": window.dilation[0],
-            "spread_right": window.dilation[1],
             "columns": 1 if beside else self.window.size[1],
             "run": own * (self.window.size[1] if beside else 1),
             "depth": self.depth,

@@ -15,27 +15,11 @@ from typing import NamedTuple
 
 from ..emit.arrays import ArrayArgument, Unlocked, built_in, number
 from ..emit.text import Text
-from .convolution import Behind, Fields
+from .convolution import WINDOW, Behind, Fields
 from .gemm import Gemm
 
 ABREAST = 4
-FIELDS = (
-    "height",
-    "width",
-    "channels",
-    "out_height",
-    "out_width",
-    "down",
-    "right",
-    "top",
-    "left",
-    "spread_down",
-    "spread_right",
-    "high",
-    "wide",
-    "first",
-    "stop",
-)
+FIELDS = (*WINDOW, "channels", "high", "wide", "first", "stop")
 """What the functions are told, as an array of int64.
 
 high, wide   lengths of the window

@@ -15,6 +15,7 @@ from ....ops.nn.moving_windows import Window
 from ....ops.nn.pool2d import MaxPool
 from ...run.threads import parallel
 from . import library
+from .convolution import told_of
 from .sweeps import FIELDS
 
 Writer = Callable[..., Any]
@@ -59,21 +60,10 @@ def swept(node: Node, threads: int) -> Writer:
 
 
 def _runner(dtype: DType, name: str, window: Window, z: tuple[int, ...], threads: int) -> Writer:
-    down, across = window.axes
     whole = np.flatnonzero(window.seen(1).all(1))
     first, stop = (int(whole[0]), int(whole[-1]) + 1) if whole.size else (0, 0)
-    told = {
-        "height": down.length,
-        "width": across.length,
+    told = told_of(window) | {
         "channels": z[3],
-        "out_height": down.out,
-        "out_width": across.out,
-        "down": window.strides[0],
-        "right": window.strides[1],
-        "top": down.low,
-        "left": across.low,
-        "spread_down": window.dilation[0],
-        "spread_right": window.dilation[1],
         "high": window.size[0],
         "wide": window.size[1],
         "first": first,
