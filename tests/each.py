@@ -38,9 +38,10 @@ def by_law(laws, cases):
 
 
 def every(n, values):
-    """Parameters of a test of which each n-th is tried by default, the others by .ci/run."""
+    """Parameters of a test: each n-th is tried by default, as many by .ci/run, others if asked."""
+    marks = {0: (), 1: (pytest.mark.ci,)}
     return [
-        v if i % n == 0 else pytest.param(v, marks=pytest.mark.ci) for i, v in enumerate(values)
+        pytest.param(v, marks=marks.get(i % n, (pytest.mark.slow,))) for i, v in enumerate(values)
     ]
 
 
@@ -49,7 +50,7 @@ def each(cases, group=type_of, sample=1):
 
     The arguments are its first parameters. What fails is raised after the last case of the group,
     with a note that names the case; several failures as an ExceptionGroup. A run is skipped
-    where every case is, and a test that has no case. By default each `sample`-th group is tried.
+    where every case is, and a test that has no case. Of groups, `sample` is the n of `every`.
     """
     groups = grouped(cases, group)
     if not groups:

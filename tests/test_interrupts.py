@@ -654,7 +654,7 @@ def test_S30_nothing_is_half_done_where_it_is_interrupted(name):
     contextvars.copy_context().run(check, name, in_the_middle)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_S30_nothing_is_half_done_at_more_places(name):
     contextvars.copy_context().run(check, name, those_between)
@@ -701,7 +701,7 @@ def test_S30_a_rule_may_ask_again_for_a_default_that_was_interrupted():
         contextvars.copy_context().run(interrupted, lambda: gg.gradients(y, x), place)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.filterwarnings(IN_CLOSE)
 @pytest.mark.parametrize("name", CASES)
 def test_S30_the_process_is_as_it_was_after_a_signal_at_more_lines(name):

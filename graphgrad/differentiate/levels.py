@@ -78,7 +78,7 @@ def level(
     for region in between:
         if region in off:
             continue
-        if region.on_tensors or t in settled_boundary(region).output_set:
+        if t in settled_boundary(region).output_set or region.on_tensors:
             return region
         if region.escape == "default":
             continue

@@ -80,6 +80,11 @@ class Answering(NamedTuple):
             called = drawn = None
         return Answering((*running, site), None, called, drawn, draws, judge, asked, opened, given)
 
+    def ending_at(self, dys: Sequence[Any]) -> Answering:
+        """What is known while a rule runs that was given these cotangents."""
+        *rest, given = self
+        return Answering(*rest, (*given, *dys))
+
 
 IDLE = Answering()
 

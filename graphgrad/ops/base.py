@@ -323,6 +323,10 @@ def promoted(
             same = tuple([o for o in operands if isinstance(o, Tensor) and o.type.dtype is dtype])
             if len(same) == len(operands):
                 return same
+            if first.type.differentiable:
+                weak = [o for o in operands if type(o) in (float, int)]
+                if len(same) + len(weak) == len(operands):
+                    return tuple([_as(o, dtype) for o in operands])
     held = [_held(o) for o in operands]
     dtypes = operand_dtypes(*held)
     dtype = result_dtype(dtypes)

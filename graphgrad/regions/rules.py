@@ -110,6 +110,8 @@ _lock = lock_of_module()
 OWN = {"gg.rules.": "graphgrad.rules", "gg.healing.": "graphgrad.healing.forms"}
 """What the names of graphgrad's own rules begin with, and the module that names them."""
 
+_OWN_STARTS = tuple(OWN)
+
 
 def _import_library() -> None:
     """Import `gg.rules`, which offers its functions here and names its own rules."""
@@ -133,9 +135,10 @@ def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
 
 def _own_of(name: str) -> Rule | None:
     """The rule of this name that graphgrad puts itself."""
-    for start, module in OWN.items():
-        if name.startswith(start):
-            import_module(module)
+    if name not in _own and name.startswith(_OWN_STARTS):
+        for start, module in OWN.items():
+            if name.startswith(start):
+                import_module(module)
     return _own.get(name)
 
 

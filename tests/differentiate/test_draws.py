@@ -250,7 +250,7 @@ def test_S41_so_it_has_where_the_rule_travelled(loop, rule, way):
     check_apart(drawn(way(built(loop, rule)), backend="numpy"))
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(cases(RULES, [gg.Graph.copy, stored]), lambda name: name.partition(",")[0])
 def test_S41_so_it_has_where_any_rule_travelled(loop, rule, way):
     check_apart_or_refused(loop, rule, way)

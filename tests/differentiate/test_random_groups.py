@@ -256,7 +256,7 @@ def test_S05_groups_that_are_named_no_more_agree_with_marks_that_are_off():
     run(check_fewer, 1_000, 1_006)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_S05_named_groups_agree_on_more_programs():
     run(check_one_kind, 5, 12)
     run(check_fewer, 1_006, 1_015)

@@ -98,7 +98,7 @@ def test_S27_exact_rules_change_no_derivative_after_a_journey(journey):
     run_seeds(journey, 0, 8)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("journey", JOURNEYS)
 def test_S27_exact_rules_change_none_of_more_programs(journey):
     run_seeds(journey, 8, 25)

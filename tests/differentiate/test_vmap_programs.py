@@ -144,7 +144,7 @@ def test_S27_random_programs_under_vmap_at_second_order():
     check(range(30, 33), LINEAR, (2, 2))
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_S27_more_random_programs_under_vmap_at_second_order():
     check(range(33, 36), LINEAR, (2, 2))
 

@@ -26,7 +26,7 @@ def test_random_programs_on_open_lengths_are_those_on_fixed_ones():
     assert found["agreed"] >= 28, found
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(20, 100, 40))
 def test_more_random_programs_on_open_lengths(first):
     found = outcomes(range(first, first + 40), only=2)

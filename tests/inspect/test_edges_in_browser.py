@@ -132,7 +132,7 @@ def test_no_line_runs_under_a_node_and_boundaries_have_types(opened):
     assert sum(map(bool, struck)) < 0.07 * len(struck)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -144,7 +144,7 @@ def test_so_in_large_and_random_graphs(opened, name):
     trusted(opened(MORE[name]()))
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["training", "lstm20", "transformer2"])
 def test_so_when_all_is_open(opened, name):
     page = opened(ZOO[name]())

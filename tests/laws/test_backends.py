@@ -62,7 +62,7 @@ def test_the_backends_that_are_always_there_agree(law, op, arrays):
     law(op, arrays)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(by_law(LAWS, MORE)[::3])
 def test_so_they_do_on_more_samples(law, op, arrays):
     law(op, arrays)

@@ -21,7 +21,7 @@ def test_vjp_matches_central_differences_and_that_with_unknown_lengths(law, op, 
     law(op, arrays)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(by_law(LAWS, MORE)[::4])
 def test_so_it_does_for_more_samples(law, op, arrays):
     law(op, arrays)

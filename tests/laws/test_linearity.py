@@ -75,7 +75,7 @@ def test_the_gradient_of_every_op_is_linear_and_forward_mode_is_its_transpose(la
     law(op, arrays)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(by_law(OF_GRADIENTS, [case for case in (*FIRST, *MORE) if not case[0].endswith("-0")])[::3])
 def test_so_it_is_for_more_samples(law, op, arrays):
     law(op, arrays)

@@ -57,7 +57,7 @@ def test_types_are_as_promised_whatever_the_layouts_and_known_lengths(law, op, a
     law(op, arrays)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(by_law(LAWS, MORE))
 def test_so_they_are_of_more_samples(law, op, arrays):
     law(op, arrays)

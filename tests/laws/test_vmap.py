@@ -40,7 +40,7 @@ def test_vmap_of_an_op_is_the_loop_over_examples_in_a_few_nodes(law, op, arrays)
     law(op, arrays)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @each(by_law(LAWS, [*MORE_OF_ELEMENTS, *MORE_OTHERS])[::3])
 def test_so_it_is_of_more_samples(law, op, arrays):
     law(op, arrays)

@@ -325,7 +325,7 @@ def test_a_length_is_what_the_int_is(name):
     check(ROWS[name], "numpy", ROWS[name].sizes[::3])
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_so_it_is_of_other_sizes(name):
     check(ROWS[name], "numpy", [n for i, n in enumerate(ROWS[name].sizes) if i % 3])

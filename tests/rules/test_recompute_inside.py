@@ -218,7 +218,7 @@ def test_S05_choices_count_inside_at_both_orders(f, journey, overrides):
     agree(with_all, journey, overrides=overrides)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @for_each_function(*[(journey, {"Sin": seven}) for journey in ("copy", "import", "region", "cond")])
 def test_S05_choices_count_inside_after_more_journeys(f, journey, overrides):
     test_S05_choices_count_inside_at_both_orders.__wrapped__(f, journey, overrides)
