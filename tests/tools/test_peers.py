@@ -169,7 +169,7 @@ def record(seconds, ok=True, **more):
 def test_the_best_peer_is_the_quickest_that_agrees():
     results = {"pinned": {"W4": {"std": {"graphgrad": record(0.002), "jax": record(0.001, False)}}}}
     results["pinned"]["W4"]["std"]["tf1"] = record(0.004)
-    (table,) = tables.pages(results)
+    (table,) = tables.pages(tables.figures(results))
     assert table.splitlines()[2:] == [
         "|  | graphgrad | best peer | ratio | TF1 |",
         "| --- | --- | --- | --- | --- |",
@@ -179,13 +179,14 @@ def test_the_best_peer_is_the_quickest_that_agrees():
 
 def test_another_backend_is_no_peer():
     records = {"graphgrad": record(0.002), "graphgrad_numpy": record(0.001), "jax": record(0.004)}
-    (table,) = tables.pages({"pinned": {"W4": {"std": records}}})
+    (table,) = tables.pages(tables.figures({"pinned": {"W4": {"std": records}}}))
     assert "| W4 std | 2 | JAX | **0.50** | 1 | 4 |" in table
 
 
 def test_a_peer_that_failed_has_a_dash():
     records = {"graphgrad": record(0.002), "jax": {"hello": {"ok": 0, "err": "died"}}}
-    (table,) = tables.pages({"pinned": {"W4": {"std": records}, "W7": {"std": {"jax": record(1)}}}})
+    results = {"pinned": {"W4": {"std": records}, "W7": {"std": {"jax": record(1)}}}}
+    (table,) = tables.pages(tables.figures(results))
     assert "| W4 std | 2 | - | - | - |" in table
     assert "| W7 std | - | JAX | - | 1000 |" in table
 
@@ -195,7 +196,7 @@ def test_w1_and_w9_have_tables_of_their_own():
     built["jax"] = {"setup": {"ok": 1}, "us_node": {"build_plus_grad": 240.0, "build": 1.0}}
     memory = {"graphgrad": {**record(None, rss_base_mb=50), "mem": {"ok": 1, "peak_mb": 150}}}
     found = {"pinned": {"W1": {"chain": built}, "W9": {"plain": memory}}}
-    nodes, peak = tables.pages(found)
+    nodes, peak = tables.pages(tables.figures(found))
     assert "| W1 chain | 8 | JAX | **0.03** | 240 |" in nodes
     assert "| W9 plain | 100 | - | - |" in peak
 
@@ -245,6 +246,24 @@ def test_the_command_measures_and_writes_between_the_marks(tmp_path):
     again = command(tmp_path, "--measure", "--write", page)
     assert again.returncode == 0, again.stderr
     assert page.read_text() == text
+
+
+@pytest.mark.ci
+def test_a_release_is_kept_and_drawn_beside_those_before(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    folder = tmp_path / "history"
+    for release in ("1.0", "1.1"):
+        done = command(
+            *(tmp_path, "--workloads", "W4", "--measure", "pinned"),
+            *("--history", folder, "--release", release),
+            MPLCONFIGDIR=matplotlib.get_configdir(),
+        )
+        assert done.returncode == 0, done.stderr
+    kept = json.loads((folder / "1.1.json").read_text())
+    assert kept["release"] == "1.1"
+    assert {p.name for p in folder.iterdir()} == {"1.0.json", "1.1.json", "ratios.svg"}
+    (case,) = kept["figures"].values()
+    assert case["W4 std"]["graphgrad"] == 2.0
 
 
 @pytest.mark.ci

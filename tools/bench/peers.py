@@ -2,6 +2,7 @@
 
     python tools/bench/peers.py --harness FOLDER --results FOLDER [--write docs/performance.md]
         [--measure pinned wall cold] [--workloads W4 W7] [--peers jax torch] [--python PATH]
+        [--history docs/performance --release NAME]
 
 The harness is a folder with a run.py that runs workloads W1 to W10 for many peers in turn and
 writes JSON. This file runs it a workload at a time, in up to three ways, and keeps the JSON in the
@@ -13,6 +14,8 @@ results folder as `pinned-W4.json`:
 
 What is measured again replaces what was there. With `--measure` and nothing behind it, only the
 tables are made. They go to standard output, or with --write between the two marks in that file.
+With --history the figures are kept as NAME.json in that folder, and all releases there are drawn
+in its ratios.svg, which takes matplotlib.
 graphgrad runs in the Python that runs this; --python is one with the other packages.
 Exit code: 1 if a result of graphgrad does not agree with the reference, 2 if nothing can run.
 """
@@ -24,6 +27,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import history
 import tables
 
 HERE = Path(__file__).resolve().parent
@@ -93,11 +97,15 @@ def options_of(arguments):
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=WORKLOADS)
     parser.add_argument("--peers", nargs="+", choices=PACKAGES, default=list(PACKAGES))
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--history", type=Path, help="the folder of a JSON file for each release")
+    parser.add_argument("--release", help="which of them to write: a version")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--secs", type=float, default=0.4)
     options = parser.parse_args(arguments)
     if options.measure and not (options.harness and (options.harness / "run.py").is_file()):
         parser.error("to measure, --harness must be a folder with a run.py")
+    if (options.history is None) != (options.release is None):
+        parser.error("--history and --release go together")
     return options
 
 
@@ -120,7 +128,11 @@ def main(arguments=None):
         print(f"there are no results in {options.results}", file=sys.stderr)
         return 2
     facts = tables.machine(have, versions(sys.executable, ["numpy", "llvmlite"]))
-    text = "\n\n".join([facts, *tables.pages(found)])
+    figures = tables.figures(found)
+    text = "\n\n".join([facts, *tables.pages(figures)])
+    if options.history:
+        history.keep(options.history, options.release, facts, figures)
+        history.draw(options.history)
     if options.write:
         options.write.write_text(tables.between_marks(options.write.read_text(), text))
     else:

@@ -64,33 +64,40 @@ def values(records, value):
     return dict(sorted(((p, v) for p, v in found.items() if v), key=lambda pair: pair[1]))
 
 
-def pages(found):
-    """Every table for which there are results."""
-    pinned, wall, cold = (found.get(way, {}) for way in ("pinned", "wall", "cold"))
-    made = [
-        table("One call: CPU milliseconds on one core", pinned, lambda r: _ms(r.get("cpu_s"))),
-        table("One call: milliseconds on all cores", wall, lambda r: _ms(r.get("median_s"))),
-        table("Build and differentiate: CPU microseconds a forward node", pinned, _per_node),
-        table("Peak memory of one step: MB beyond the imports", pinned, _peak),
-        table("Cold start: CPU seconds of a process up to its first result", cold, _cold),
-    ]
-    return [table for table in made if table]
+def figures(found):
+    """{title of a table: {case: {peer: value}}} of what there are results for."""
+    made = {
+        title: {
+            f"{workload} {variant}": values(records, value)
+            for workload, variant, records in cases(found.get(way, {}))
+        }
+        for title, (way, value) in TABLES.items()
+    }
+    made = {title: {name: v for name, v in rows.items() if v} for title, rows in made.items()}
+    return {title: rows for title, rows in made.items() if rows}
 
 
-def table(title, results, value):
-    """A row for each variant that has values: graphgrad, the best peer, the ratio, every peer."""
-    rows = [(f"{w} {v}", values(records, value)) for w, v, records in cases(results)]
-    rows = [(name, found) for name, found in rows if found]
-    if not rows:
-        return ""
-    peers = list(dict.fromkeys(p for _, found in rows for p in sorted(found) if p != OURS))
+def pages(made):
+    """Every table of these figures."""
+    return [table(title, rows) for title, rows in made.items()]
+
+
+def table(title, rows):
+    """A row for each case: graphgrad, the best peer, the ratio, every peer."""
+    peers = list(dict.fromkeys(p for of in rows.values() for p in sorted(of) if p != OURS))
     head = ["", OURS, "best peer", "ratio", *(NAMES.get(p, p) for p in peers)]
-    return f"**{title}**\n\n" + markdown(head, [_row(name, v, peers) for name, v in rows])
+    body = [_row(name, of, peers) for name, of in rows.items()]
+    return f"**{title}**\n\n" + markdown(head, body)
+
+
+def best_peer(of):
+    """The quickest of the other packages; None: there is none."""
+    return min((p for p in of if not p.startswith(OURS)), key=of.get, default=None)
 
 
 def _row(name, found, peers):
     ours = found.get(OURS)
-    best = next((p for p in found if not p.startswith(OURS)), None)
+    best = best_peer(found)
     ratio = f"**{ours / found[best]:.2f}**" if ours and best else "-"
     cells = [_number(found.get(p)) for p in peers]
     return [name, _number(ours), NAMES.get(best, best or "-"), ratio, *cells]
@@ -125,6 +132,16 @@ def _per_node(record):
 def _peak(record):
     memory = record.get("mem", {})
     return memory.get("ok") and memory["peak_mb"] - record["setup"]["rss_base_mb"]
+
+
+TABLES = {
+    "One call: CPU milliseconds on one core": ("pinned", lambda r: _ms(r.get("cpu_s"))),
+    "One call: milliseconds on all cores": ("wall", lambda r: _ms(r.get("median_s"))),
+    "Build and differentiate: CPU microseconds a forward node": ("pinned", _per_node),
+    "Peak memory of one step: MB beyond the imports": ("pinned", _peak),
+    "Cold start: CPU seconds of a process up to its first result": ("cold", _cold),
+}
+"""Title -> the way of measuring, and the value of a record."""
 
 
 def machine(peers, ours):
