@@ -68,7 +68,7 @@ class Calling(RuleCallCheck):
     one: what it builds once more gets a part of what flows to the inside.
     """
 
-    __slots__ = ("_around", "_context", "_origin", "_own")
+    __slots__ = ("_around", "_context", "_origin")
 
     def __enter__(self) -> Calling:
         rule, site, context = self.rule, self.site, CONTEXT.get()
@@ -80,8 +80,7 @@ class Calling(RuleCallCheck):
         judge = around.judge if isinstance(rule, BuiltinRule) else None
         draws = Draws(around.draws, self._drawn)
         context.origin = origin
-        self._own = is_own(rule.name)
-        context.answering = around.calling(target, self._own, draws, judge)
+        context.answering = around.calling(target, is_own(rule.name), draws, judge)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -93,12 +92,13 @@ class Calling(RuleCallCheck):
         What it differentiates ends at them. One that is an input or an output too, as of x * y, is
         a tensor of its own.
         """
-        if self._own:
+        if is_own(self.rule.name):
             return dys
         known = {*self.site.inputs, *self.site.outputs}
         dys = [_through(Identity(), dy) if dy in known else dy for dy in dys]
         ends = [dy for dy in dys if dy is not None and not isinstance(dy, ZeroTensor)]
-        self._context.answering = self._context.answering.ending_at(ends)
+        context = CONTEXT.get()
+        context.answering = context.answering.ending_at(ends)
         return dys
 
     def _drawn(self, made: list[int]) -> Sequence[int]:
