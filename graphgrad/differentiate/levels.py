@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..base.errors import GradientError
 from ..ir.node import Node, Region, Tensor
-from ..ir.region_tree import MARKED, RegionTree, sites_at
+from ..ir.region_tree import MARKED, RegionTree
 from ..ir.tensor_sites import crossed
 from ..regions.boundary import settled_boundary
 
@@ -68,8 +68,8 @@ def level(
     """
     node = t.node
     inside = tree.moved.get(node, node.region)
-    sites = sites_at(t)
-    if sites:
+    graph = node.graph
+    if graph is not None and graph.sites and (sites := graph.sites.get(t)):
         between: Iterable[Region] = crossed(t, view, sites, tree)
     elif inside is None or inside is view:
         return None

@@ -135,16 +135,17 @@ def own_rule(name: str, fn: Callable[..., Any], **declared: Any) -> str:
 
 def _own_of(name: str) -> Rule | None:
     """The rule of this name that graphgrad puts itself."""
-    if name not in _own and name.startswith(_OWN_STARTS):
-        for start, module in OWN.items():
-            if name.startswith(start):
-                import_module(module)
+    for start, module in OWN.items():
+        if name.startswith(start):
+            import_module(module)
     return _own.get(name)
 
 
 def is_own(rule: Any) -> bool:
     """Whether it is the name of such a rule."""
-    return isinstance(rule, str) and _own_of(rule) is not None
+    if not isinstance(rule, str) or not rule.startswith(_OWN_STARTS):
+        return False
+    return _own_of(rule) is not None
 
 
 def register_gradient(
