@@ -31,7 +31,7 @@ def test_S38_right_rules_raise_no_alarm(tool, seed):
         assert not report.notes
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_S38_mutated_rules_are_caught(tool):
     table, missed = tool["survivors"]()
     hits, count = (sum(row[i] for row in table.values()) for i in (0, 1))
