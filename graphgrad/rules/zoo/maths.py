@@ -4,6 +4,7 @@ from math import prod as prod_of
 
 from ...base.errors import DTypeError
 from ...differentiate.gradients import gradients
+from ...differentiate.matrix_functions import matrix_function
 from ...ir.node import Tensor
 from ...ops.arrays.closeness import isclose
 from ...ops.arrays.taking import take
@@ -21,7 +22,7 @@ from ...ops.elementwise.magnitudes import abs, copysign, heaviside, sign
 from ...ops.elementwise.powers import power, square
 from ...ops.elementwise.rounding import ceil, floor, rint, trunc
 from ...ops.elementwise.trigonometry import arcsin, arctan, arctan2, arctanh, cos, cosh, sin, tanh
-from ...ops.linalg.eigenvalues import eigh
+from ...ops.linalg.eigenvalues import eigvalsh
 from ...ops.linalg.inverses import solve
 from ...ops.linalg.least_squares import pinv
 from ...ops.nn.activations import gelu, relu, sigmoid, silu, softplus
@@ -67,6 +68,12 @@ def clip(x: Tensor, low: float | Tensor, high: float | Tensor) -> Tensor:
             "take complex gradients"
         )
     return clip_any(x, low, high)
+
+
+def root(x: Tensor, order: float = 2.0) -> Tensor:
+    """The root of what is not negative, with the slope 0 at 0."""
+    zero = x == 0
+    return where(zero, 0.0, where(zero, 1.0, x) ** (1.0 / order))
 
 
 def length(x: Tensor, axis: int = -1) -> int:
