@@ -1,6 +1,7 @@
 """Rules on tensors in training: steps are those of plain loops of NumPy that change gradients."""
 
 import importlib.util
+import tempfile
 
 import numpy as np
 import pytest
@@ -138,6 +139,27 @@ def test_S46_minimize_and_a_session():
             agree(session.run(ps), by_hand(shrunk, adam))
 
 
+def test_S27_S46_a_file_keeps_the_site():
+    with gg.Graph() as graph, tempfile.TemporaryDirectory() as folder:
+        ps = parameters()
+        name = squares(*ps).name
+        graph.mark(ps, R.clip_global_norm(0.5), together=True)
+        gg.save(f"{folder}/net.gg", graph)
+        graph = gg.load(f"{folder}/net.gg").graph
+        with graph:
+            ps = list(graph.variables)
+            updates = gg.optimizers.Adam(0.1).updates(ps, gg.gradients(graph.tensor(name), ps))
+            agree(trained(graph, ps, updates), by_hand(shrunk, adam))
+
+
+def test_S46_of_what_is_frozen_the_gradient_counts_in_the_norm():
+    with gg.Graph() as graph:
+        w, b = parameters()
+        graph.mark([w, b], R.clip_global_norm(0.5), together=True)
+        db = gg.evaluate(gg.gradients(squares(w, b), b))
+        agree([db], shrunk(slopes(*START), None)[1:])
+
+
 def test_S46_gradients_that_are_added_up_are_clipped_call_by_call_or_as_a_sum():
     """Of one call the sum over both halves is clipped, of two calls each half."""
     halves = [(X[:2], T[:2]), (X[2:], T[2:])]
@@ -210,28 +232,47 @@ def test_S27_S46_under_vmap_each_example_is_clipped(backend):
     agree(found, by_hand(lambda ds, ps: ds, adam, gradients=of_examples))
 
 
-def by_scan(marked):
-    """Four steps of descent in the body of a loop, from START or what is given."""
+def clipped_gradients(w, b):
+    """Of a loss in a body of control flow or under vmap, where its tensors are marked."""
+    w, b = gg.identity(w), gg.identity(b)
+    loss = squares(w, b)
+    w.graph.mark([w, b], R.clip_global_norm(0.5), together=True)
+    return gg.gradients(loss, [w, b])
 
-    def step(ps, _):
-        w, b = [gg.identity(p) for p in ps]
-        loss = squares(w, b)
-        if marked:
-            w.graph.mark([w, b], R.clip_global_norm(0.5), together=True)
-        ds = gg.gradients(loss, [w, b])
-        return [p - 0.1 * d for p, d in zip((w, b), ds, strict=True)], loss
 
-    return lambda ps: gg.scan(step, ps, length=4)[0]
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_S27_S46_parameters_of_a_batch_are_clipped_one_by_one(backend):
+    """An ensemble: each member has its own norm."""
+    batch = [np.stack([p, 2.0 * p, 0.1 * p]) for p in START]
+    with gg.Graph():
+        found = gg.vmap(clipped_gradients)(*map(gg.constant, batch))
+        found = gg.compile([], list(found), backend=backend)()
+    for i in range(3):
+        agree([d[i] for d in found], shrunk(slopes(*[p[i] for p in batch]), None))
+
+
+def step_down(ps):
+    return [p - 0.1 * d for p, d in zip(ps, clipped_gradients(*ps), strict=True)]
 
 
 def descended(p, g, t, m):
     return p - 0.1 * g
 
 
+LOOPS = {
+    "scan": lambda ps: gg.scan(lambda ps, _: (step_down(ps), 0.0), ps, length=4)[0],
+    "fori": lambda ps: gg.fori_loop(0, 4, lambda _, ps: step_down(ps), ps),
+    "while": lambda ps: gg.while_loop(
+        lambda s: s[0] < 4, lambda s: [s[0] + 1, *step_down(s[1:])], [gg.constant(0), *ps]
+    )[1:],
+}
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_S46_in_a_scan_over_steps(backend):
+@pytest.mark.parametrize("loop", LOOPS)
+def test_S46_in_a_loop_over_steps(loop, backend):
     with gg.Graph():
-        found = by_scan(True)(parameters())
+        found = list(LOOPS[loop](parameters()))
         agree(gg.compile([], found, backend=backend)(), by_hand(shrunk, descended))
 
 
@@ -239,7 +280,7 @@ def test_S05_S23_S46_a_derivative_through_steps_is_that_of_clipped_steps():
     """Of the loss after four steps, by what they began with; the sites act once, in the steps."""
     with gg.Graph():
         ps = [gg.placeholder(p.shape) for p in START]
-        last = squares(*by_scan(True)(ps))
+        last = squares(*LOOPS["scan"](ps))
         ds = gg.gradients(last, ps, overrides="none")
         f = gg.compile(ps, [last, *ds])
         _, *found = f(*START)
