@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Annotated, Literal
 
@@ -282,6 +282,15 @@ def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
 ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio codec"
 
 
+def _residual(x: Tensor, layers: int, coded: Callable[[int, Tensor], Tensor]) -> Tensor:
+    """The sum of what each layer makes of what those before left of x."""
+    left, total = x, m.zeros_like(x)
+    for i in range(layers):
+        code = coded(i, left)
+        left, total = left - m.stop_gradient(code), total + code
+    return total
+
+
 @formula(
     ZEGHIDOUR,
     traps="dx = layers * dy: each residual keeps the path to x (around=False)",
@@ -289,38 +298,32 @@ ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio code
 )
 def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
     """The sum of the nearest codes of what is left; around: one straight-through step for all."""
-    left, total = x, m.zeros_like(x)
-    for i in range(m.length(codebooks, 0)):
-        code = nearest(left, codebooks[i])
-        total = total + passed(code, left)
-        if i + 1 < m.length(codebooks, 0):
-            left = left - m.stop_gradient(code)
+    layers = m.length(codebooks, 0)
+    total = _residual(x, layers, lambda i, left: passed(nearest(left, codebooks[i]), left))
     return passed(total, x) if around else total
 
 
 @formula(ZEGHIDOUR, needs=(LEVELS,))
 def residual_fsq(x: Tensor, levels: Levels, layers: Layers = 2) -> Tensor:
     """Finite scalar quantisation of what is left of a clamped x, each layer at a finer scale."""
-    clamp = _vector(x, [1.0 + 1.0 / (level - 1) for level in levels])
-    left, total = m.tanh(x / clamp) * clamp, m.zeros_like(x)
-    for i in range(layers):
+
+    def coded(i: int, left: Tensor) -> Tensor:
         scale = _vector(x, [float(level) ** -i for level in levels])
-        place = _fsq(left / scale, levels, False, True, 0.0, False)
-        code = passed(_fsq(left / scale, levels, False, True, 0.0, True), place) * scale
-        total = total + code
-        left = left - m.stop_gradient(code) if i + 1 < layers else left
-    return total
+        place, code = [
+            _fsq(left / scale, levels, False, True, 0.0, exact) for exact in (False, True)
+        ]
+        return passed(code, place) * scale
+
+    clamp = _vector(x, [1.0 + 1.0 / (level - 1) for level in levels])
+    return _residual(m.tanh(x / clamp) * clamp, layers, coded)
 
 
 @formula(ZEGHIDOUR)
 def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
     """Lookup-free quantisation of what is left, each layer at half the scale."""
-    left, total = x, m.zeros_like(x)
-    for i in range(layers):
-        code = passed(m.where(left > 0, 2.0**-i, -(2.0**-i)), left)
-        total = total + code
-        left = left - m.stop_gradient(code) if i + 1 < layers else left
-    return total
+    return _residual(
+        x, layers, lambda i, left: passed(m.where(left > 0, 2.0**-i, -(2.0**-i)), left)
+    )
 
 
 @formula(
@@ -331,14 +334,12 @@ def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
 )
 def residual_sim_vq(x: Tensor, codebooks: Draw, matrices: Draw, rotation: bool = True) -> Tensor:
     """SimVQ of what is left, layer by layer."""
-    left, total = x, m.zeros_like(x)
-    for i in range(m.length(codebooks, 0)):
+
+    def coded(i: int, left: Tensor) -> Tensor:
         code = m.stop_gradient(nearest(left, _projected(matrices[i], codebooks[i])))
-        made = rotated(left, code) if rotation else passed(code, left)
-        total = total + made
-        if i + 1 < m.length(codebooks, 0):
-            left = left - m.stop_gradient(made)
-    return total
+        return rotated(left, code) if rotation else passed(code, left)
+
+    return _residual(x, m.length(codebooks, 0), coded)
 
 
 def _hot_bits(bits: Tensor) -> Tensor:
