@@ -12,7 +12,7 @@ from . import maths as m
 from .grids import passed
 from .needs import Need, length, shapes
 from .row import Axis, Draw, Levels, NonNegative, Positive
-from .rows import formula, learned, soft
+from .rows import formula, learned, passing, soft
 
 FAMILY = "vector quantisation"
 OORD = "van den Oord, Vinyals, Kavukcuoglu 2017, Neural discrete representation learning"
@@ -49,10 +49,10 @@ def rotated(x: Tensor, target: Tensor) -> Tensor:
     return (x + along) * m.stop_gradient(stretch)
 
 
-@learned(OORD, nearest, needs=(CODES,))
+@passing(OORD, needs=(CODES,))
 def vq_st(x: Tensor, codebook: Draw) -> Tensor:
     """The nearest code; the gradient passes to x, the codes learn by a loss."""
-    return m.ones_like(x)
+    return nearest(x, codebook)
 
 
 @learned(
@@ -252,21 +252,8 @@ def fsq(
     return _fsq(x, levels, symmetric, hard, epsilon, False)
 
 
-def _latent(x: Tensor, levels: Sequence[int], axis: int) -> Tensor:
-    x, ys = m.moveaxis(x, axis, -1), []
-    for i, n in enumerate(levels):
-        values = [k / n - 0.5 for k in range(n)] if n % 2 == 0 else _even(n)
-        ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))
-    return m.moveaxis(m.concat(ys, axis=-1), -1, axis)
-
-
-def _even(n: int) -> list[float]:
-    return [k / (n - 1) - 0.5 for k in range(n)]
-
-
-@learned(
+@passing(
     "Hsu et al. 2023, Disentanglement via latent quantization",
-    _latent,
     needs=(
         Need(
             "there is a level for each feature of x along the axis",
@@ -276,7 +263,11 @@ def _even(n: int) -> list[float]:
 )
 def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
     """Each feature, along an axis, to the nearest of its values; the gradient passes."""
-    return m.ones_like(x)
+    x, ys = m.moveaxis(x, axis, -1), []
+    for i, n in enumerate(levels):
+        values = [k / (n - n % 2) - 0.5 for k in range(n)]
+        ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))
+    return m.moveaxis(m.concat(ys, axis=-1), -1, axis)
 
 
 ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio codec"
@@ -287,7 +278,8 @@ def _residual(x: Tensor, layers: int, coded: Callable[[int, Tensor], Tensor]) ->
     left, total = x, m.zeros_like(x)
     for i in range(layers):
         code = coded(i, left)
-        left, total = left - m.stop_gradient(code), total + code
+        total = total + code
+        left = left - m.stop_gradient(code) if i + 1 < layers else left
     return total
 
 

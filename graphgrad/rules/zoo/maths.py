@@ -60,7 +60,7 @@ from ...ops.sources import identity, stop_gradient
 from ...ops.special.error import erf
 
 
-def clip(x: Tensor, low: float | Tensor, high: float | Tensor) -> Tensor:
+def clip(x: Tensor, low: float | Tensor | None, high: float | Tensor | None) -> Tensor:
     """x between two bounds; DTypeError where it is complex, for those have no order."""
     if x.type.complex:
         raise DTypeError(

@@ -12,6 +12,7 @@ smooth    what is differentiated instead             the row returns a rule
 gate      a gradient, changed                        the row returns a rule
 pull      the gradients of the inputs                the row returns a rule
 through   the weights that errors go back through    the row returns a rule
+passing   a value; the gradient passes to x          the row builds the value
 soft      what is differentiated instead of a value  the row builds the value
 learned   the slopes in several inputs of a value    the row builds the value
 pulled    the gradients of the inputs of a value     the row builds the value
@@ -174,6 +175,18 @@ def _contract(of: Fn | None, given: dict[str, Any]) -> Contract | None:
 
 
 # --- rows that build --------------------------------------------------------------------------
+
+
+def passing(source: str, **said: Unpack[RowNotes]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A value, through which the gradient passes to the first input; the others are drawn."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        return _as_inputs(row, site.inputs, dys[0])
+
+    def decorated(fn: Fn) -> Any:
+        return _building("dx = dy, y = ", fn, gradient, "policy", True, source, said)(fn)
+
+    return decorated
 
 
 def soft(
