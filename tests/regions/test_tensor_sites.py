@@ -8,6 +8,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.undoing import undone_on_error
 from graphgrad.ir.verify import verify_graph
+from graphgrad.regions.tensors import put_site
 
 from ..differentiate.helpers import value
 
@@ -515,6 +516,19 @@ def test_S46_an_error_in_a_block_that_is_undone_takes_it_away(graph):
     assert not graph.sites
     for a, b in zip(values(*gg.gradients(y, xs)), plain, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_S46_what_is_put_twice_is_there_once(graph):
+    """As where an interrupt has it put again."""
+    y, xs, _ = net()
+    (site,) = graph.mark(xs, doubling, together=True)
+    (other,) = graph.mark(xs[0], doubling, together=True)
+    regions, scattered = list(graph.regions), list(graph.scattered)
+    for again in (site, other):
+        assert put_site(again) is again
+    assert (graph.regions, graph.scattered) == (regions, scattered)
+    assert graph.sites == {x: (site, other) if x is xs[0] else (site,) for x in xs}
+    assert y is not None
 
 
 def test_S25_S46_forward_mode_takes_linear_rules(graph):

@@ -6,22 +6,20 @@ from ...base.errors import DTypeError
 from ...differentiate.gradients import gradients
 from ...differentiate.matrix_functions import matrix_function
 from ...ir.node import Tensor
-from ...ops.arrays.closeness import isclose
 from ...ops.arrays.taking import take
-from ...ops.base import NO_GRAD, as_tensor, cast, is_zero, rounded_once
-from ...ops.contract.einsum import einsum
+from ...ops.base import as_tensor, cast
 from ...ops.contract.products import matmul, matvec
-from ...ops.control.loops import fori_loop, scan, while_loop
-from ...ops.create.creation import arange, eye, ones, ones_like, tril, triu, zeros, zeros_like
+from ...ops.control.loops import fori_loop
+from ...ops.create.creation import arange, eye, ones, ones_like, zeros, zeros_like
 from ...ops.elementwise.bounds import clip as clip_any
 from ...ops.elementwise.bounds import maximum, minimum, nan_to_num
 from ...ops.elementwise.complex_parts import conj, real
 from ...ops.elementwise.exponential import exp, exp2, log, log1p, log2, sqrt
-from ...ops.elementwise.logic import isfinite, isnan, logical_and, logical_not, logical_or, where
-from ...ops.elementwise.magnitudes import abs, copysign, heaviside, sign
-from ...ops.elementwise.powers import power, square
+from ...ops.elementwise.logic import isfinite, isnan, logical_and, logical_or, where
+from ...ops.elementwise.magnitudes import abs, sign
+from ...ops.elementwise.powers import square
 from ...ops.elementwise.rounding import ceil, floor, rint, trunc
-from ...ops.elementwise.trigonometry import arcsin, arctan, arctan2, arctanh, cos, cosh, sin, tanh
+from ...ops.elementwise.trigonometry import arcsin, arctan, arctan2, arctanh, cos, tanh
 from ...ops.linalg.eigenvalues import eigvalsh
 from ...ops.linalg.inverses import solve
 from ...ops.linalg.least_squares import pinv
@@ -29,33 +27,12 @@ from ...ops.nn.activations import gelu, relu, sigmoid, silu, softplus
 from ...ops.nn.classes import one_hot
 from ...ops.nn.operands import known_length
 from ...ops.nn.softmaxes import log_softmax, softmax
-from ...ops.reduce.cumulative import cumprod, cumsum
-from ...ops.reduce.reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-    var,
-)
+from ...ops.reduce.cumulative import cumsum
+from ...ops.reduce.reductions import all, any, argmax, argmin, logsumexp, max, mean, min, sum
 from ...ops.reduce.sorting import argsort, sort, take_along_axis, topk
 from ...ops.shape.joining import concat, stack
 from ...ops.shape.padding import flip
-from ...ops.shape.reshaping import (
-    broadcast_to,
-    expand_dims,
-    moveaxis,
-    normal_axis,
-    reshape,
-    squeeze,
-    sum_to,
-    swapaxes,
-)
+from ...ops.shape.reshaping import expand_dims, moveaxis, normal_axis, reshape, swapaxes
 from ...ops.sources import identity, stop_gradient
 from ...ops.special.error import erf
 
