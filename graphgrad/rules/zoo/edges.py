@@ -25,11 +25,7 @@ def _safe(t: Tensor, there: Tensor) -> Tensor:
     return m.where(there, t, 1.0)
 
 
-@pulled(
-    SOFTJAX,
-    lambda x: m.where(x > 0, m.sqrt(_safe(x, x > 0)), 0.0),
-    contract="exact",
-)
+@pulled(SOFTJAX, lambda x: m.where(x > 0, m.sqrt(_safe(x, x > 0)), 0.0), contract="exact")
 def safe_sqrt(dy: Tensor, x: Tensor, undefined: Undefined = 0.0) -> Tensor:
     """The square root, 0 below 0, and no infinite gradient at 0."""
     return m.where(x > 0, dy / (2.0 * m.sqrt(_safe(x, x > 0))), undefined)
