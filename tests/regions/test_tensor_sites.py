@@ -1,5 +1,6 @@
 """Sites of tensors: one rule for the accumulated gradients of tensors that exist."""
 
+import copy
 import random
 
 import numpy as np
@@ -529,6 +530,16 @@ def test_S46_what_is_put_twice_is_there_once(graph):
     assert (graph.regions, graph.scattered) == (regions, scattered)
     assert graph.sites == {x: (site, other) if x is xs[0] else (site,) for x in xs}
     assert y is not None
+
+
+def test_S27_S46_a_copy_knows_sites_and_no_other_region_by_its_tensors(graph):
+    x = gg.variable(2.0)
+    with gg.override_gradient(handed_on, inputs=[x]):
+        y = gg.sin(x)
+    graph.mark(y, doubling, together=True)
+    x, y = copy.deepcopy((x, y))
+    assert list(y.graph.sites) == [y]
+    assert value(gg.gradients(y, x)) == 2.0
 
 
 def test_S25_S46_forward_mode_takes_linear_rules(graph):

@@ -70,6 +70,12 @@ def on(rule, f, fixed=(), **renames):
     return build
 
 
+def on_each(rule):
+    """A rule on each tensor."""
+    alone = on(rule, gg.identity)
+    return lambda t, p, case: [alone({"x": x}, p, case) for x in t.values()]
+
+
 def step(rule, fixed=(), **renames):
     """A rule on a spike, whose value at the threshold is that of the package."""
 
@@ -148,6 +154,16 @@ def masked(x, f):
     """A function, where x > 0."""
     with gg.override_gradient(R.masked(f, lambda x: x > 0)):
         return gg.where(x > 0, f(x), 0.0)
+
+
+def of_examples(rule):
+    """A row of parameters for each example: what is shared is handed out."""
+
+    def build(t, p, case):
+        batched = [gg.broadcast_to(x, d.shape) for x, d in zip(t.values(), case["dy"], strict=True)]
+        return getattr(R, rule)(*batched, **p)
+
+    return build
 
 
 def fanned(rule):
@@ -374,13 +390,9 @@ RULES = {
     )(t, {**p, "over": -1}, c),
     "deep_shap": lambda t, p, c: shap(t, p),
     # relevance
-    "lrp_epsilon": layer("lrp_epsilon"),
+    **{f"lrp_{of}": layer(f"lrp_{of}") for of in ("epsilon", "alpha_beta", "zplus", "zbox")},
+    **{f"lrp_{of}": layer(f"lrp_{of}") for of in ("wsquare", "flat")},
     "lrp_gamma": layer("lrp_signed_gamma"),
-    "lrp_alpha_beta": layer("lrp_alpha_beta"),
-    "lrp_zplus": layer("lrp_zplus"),
-    "lrp_zbox": layer("lrp_zbox"),
-    "lrp_wsquare": layer("lrp_wsquare"),
-    "lrp_flat": layer("lrp_flat"),
     "lrp_norm": on("lrp_epsilon", lambda x: gg.mean(x, -1, keepdims=True)),
     "guided_net": gradient_of_net("guided"),
     "deconvnet_net": gradient_of_net("deconvnet"),
@@ -490,23 +502,15 @@ RULES = {
     "beta_smooth": on("beta_smooth", gg.nn.relu),
     # clipping
     "clip_value_range": on("clip_range", gg.identity),
-    "clip_block_rms": lambda t, p, c: [
-        on("clip_block_rms", gg.identity)({"x": x}, p, c) for x in t.values()
-    ],
-    "clip_elements": lambda t, p, c: [
-        on("clip_value", gg.identity)({"x": x}, p, c) for x in t.values()
-    ],
-    "zero_nans": lambda t, p, c: [on("zero_nans", gg.identity)({"x": x}, p, c) for x in t.values()],
+    "clip_block_rms": on_each("clip_block_rms"),
+    "clip_elements": on_each("clip_value"),
+    "zero_nans": on_each("zero_nans"),
     "clip_global_norm_eps": lambda t, p, c: R.clip_global_norm(
         *t.values(), limit=p["limit"], norm=float(p["norm"]), epsilon=1e-6
     ),
     "clip_global_norm_optax": made("clip_global_norm"),
-    "per_example_global_norm_clip": lambda t, p, c: R.per_example_global_norm_clip(
-        *batched(t, c), **p
-    ),
-    "per_example_layer_norm_clip": lambda t, p, c: R.per_example_layer_norm_clip(
-        *batched(t, c), **p
-    ),
+    "per_example_global_norm_clip": of_examples("per_example_global_norm_clip"),
+    "per_example_layer_norm_clip": of_examples("per_example_layer_norm_clip"),
     "grad_factor": on("scale", gg.identity),
 }
 
@@ -519,11 +523,6 @@ def spike_sign(rule):
             return gg.heaviside(t["x"], 1.0) * 2.0 - 1.0
 
     return build
-
-
-def batched(t, case):
-    """Parameters for each example: what is shared is handed out."""
-    return [gg.broadcast_to(x, dy.shape) for x, dy in zip(t.values(), case["dy"], strict=True)]
 
 
 def usual(entry):
