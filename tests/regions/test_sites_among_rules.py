@@ -200,7 +200,7 @@ def test_S46_any_output_of_a_node_makes_it_one_of_a_site(graph):
 
 
 def test_S46_a_site_stands_in_its_region_around_what_shows_the_tensor(graph):
-    """Outermost first: the region, the site in it, and the region of which its tensor is an output."""
+    """Outermost first: the region, the site in it, and the region whose output the tensor is."""
     x = gg.variable(0.3)
     with gg.override_gradient(handed_on) as outer:
         with gg.override_gradient(handed_on) as inner:
