@@ -50,6 +50,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("sliders.js", {"defer": "defer"})]
 html_search_scorer = str(Path(__file__).parent / "building" / "search.js")
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

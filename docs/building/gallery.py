@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import graphgrad as gg
 
-from . import mathml
+from . import mathml, sliders
 from .shown import PURPOSES, ones, score, wave
 
 HEAD = """
@@ -25,6 +25,8 @@ Each rule of the library has a page with a program, a plot and a graph.
 
 - The plot has the function in grey, and what comes back for a gradient of 1 (or what the title
   says): dashed without the rule, orange with it. Where x is a few numbers there are bars.
+- A slider, where a parameter is a number, redraws both curves for other values of it; the others
+  keep theirs.
 - In the graph a dashed box is what was marked, and a filled one the rule that stands for its
   gradient. A click shows it in full size.
 
@@ -82,6 +84,7 @@ def page(entry, shown, purpose):
         *image(f"{name}-plot.svg", f"What {name} does to a gradient"),
         *image(f"{name}-graph.svg", f"Where {name} stands in a graph"),
         *(f"        :target: ../../_images/{name}-graph.svg", ""),
+        *sliders.written(name, shown, both_curves),
         *(f"Parameters and errors: :py:func:`graphgrad.rules.{name}`.", ""),
         *([f"{title}: {others}.", ""] if others else []),
     ]
@@ -152,6 +155,12 @@ def values(made, shown):
     return [y, *gg.compile(inputs, [made.dx, made.default], backend="numpy")(*arrays)]
 
 
+def both_curves(shown):
+    """The arrays of y and of its gradient with the rule."""
+    with gg.Graph():
+        return values(built("slider", shown), shown)[:2]
+
+
 def keep(path, made_of, draw):
     """Write what is drawn, unless the file is of the same."""
     mark = f"<!-- of {hashlib.sha256(made_of.encode()).hexdigest()[:16]} -->"
@@ -165,7 +174,7 @@ def plot(name, shown, y, dx, default):
         figure = Figure((4, 2.8), layout="constrained")
         axis = figure.subplots()
         axis.axhline(0, color="0.85", linewidth=0.8)
-        if shown.x.size > 10:
+        if shown.x.size > sliders.FEW:
             curves(axis, shown.x.ravel(), y.ravel(), dx.ravel(), default.ravel())
         else:
             names = shown.parts or [f"{x:g}" for x in shown.x.ravel()]

@@ -10,6 +10,7 @@ thing an optimisation pass takes away.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..base.lazy import LazyModule
@@ -69,8 +70,17 @@ def settle(context: Context, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 def residual_of(t: Tensor, context: Context) -> Tensor:
     """t as a node that is born now reads it: t itself, or a Residual of it."""
+    return _read(t, context, read_from)
+
+
+def unbuilt_residual(t: Tensor, context: Context) -> Tensor:
+    """As `residual_of`, by a node that is in no list: to want to know changes nothing."""
+    return _read(t, context, unbuilt)
+
+
+def _read(t: Tensor, context: Context, make: Callable[[Region, Tensor, Context], Tensor]) -> Tensor:
     at = vantage(t, context)
-    return t if at is None or at.contains(context.region) else read_from(at, t, context)
+    return t if at is None or at.contains(context.region) else make(at, t, context)
 
 
 def vantage(t: Tensor, context: Context) -> Region | None:
@@ -85,7 +95,7 @@ def vantage(t: Tensor, context: Context) -> Region | None:
                 break
             at = region
         return at
-    if inside is None or inside is at:
+    if inside is None:
         return at
     for region in tree.between(at, inside):
         if not derived_from(region, context.origin, t, tree):
@@ -101,21 +111,14 @@ def derived_from(
     while origin is not None:
         if isinstance(origin, RuleCall):
             site = origin.site
-            if site is region or (region.group is not None and is_same(site, region)):
+            if is_same(site, region):
                 return t not in origin.outer
         else:
             site = origin
-        inside = tree.around(site)
-        if inside is region or tree.holds(region, inside):
+        if tree.holds(region, tree.around(site)):
             return True
         origin = site.origin
     return False
-
-
-def unbuilt_residual(t: Tensor, context: Context) -> Tensor:
-    """As `residual_of`, by a node that is in no list: to want to know changes nothing."""
-    at = vantage(t, context)
-    return t if at is None or at.contains(context.region) else unbuilt(at, t, context)
 
 
 def unbuilt(at: Region, t: Tensor, context: Context) -> Tensor:

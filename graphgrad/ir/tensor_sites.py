@@ -54,12 +54,8 @@ def crossed(
 ) -> list[Region]:
     """The regions and sites that a read of t from inside `view` crosses, outermost first."""
     standing = standing_around(t, sites, tree)
-    if view is None:
-        return standing
-    if view in sites:
-        return standing[standing.index(view) + 1 :]
-    within = [i for i, r in enumerate(standing) if not r.on_tensors and tree.holds(r, view)]
-    return standing[within[-1] + 1 :] if within else standing
+    within = [i for i, r in enumerate(standing) if tree.holds(r, view)]
+    return standing[max(within, default=-1) + 1 :]
 
 
 def is_below(site: Region, origin: Node | RuleCall | None, t: Tensor, tree: RegionTree) -> bool:

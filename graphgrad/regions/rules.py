@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from importlib import import_module
@@ -20,7 +20,7 @@ from ..base.errors import (
 from ..base.flags import truth, truth_if_given
 from ..base.locks import lock_of_module
 from ..base.position import Position, caller, of_function, show
-from ..ir.node import callable_name
+from ..ir.node import Tensor, callable_name
 from ..ir.op import OP_TYPES
 from .contracts import Contract, as_contract
 
@@ -58,7 +58,9 @@ class Rule:
     array(0.5)
     """
 
-    __slots__ = ("contract", "fn", "jvp", "linear", "name", "position")
+    __slots__ = ("contract", "fn", "jvp", "linear", "name", "on_tensors", "position")
+    on_tensors: Callable[[Sequence[Tensor]], None] | None
+    """Raises where it cannot be the rule of a site of these tensors; None: it can be of any."""
 
     def __init__(
         self,
@@ -76,6 +78,7 @@ class Rule:
         self.linear = truth_if_given("linear", linear)
         self.jvp = jvp
         self.position = position or of_function(fn)
+        self.on_tensors = None
 
     @property
     def exact(self) -> bool:

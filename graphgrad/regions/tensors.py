@@ -14,6 +14,7 @@ from ..ir.tensor_sites import note_site
 from .boundary import settled_boundary, why_idle
 from .index import bodies_of
 from .rebuilt import rebuilt_in
+from .rules import Rule
 from .select import Selection, as_selection, nodes_of, targets_of
 
 
@@ -36,6 +37,8 @@ def site_for(
     tensors = [t for t in tensors if t.type.differentiable]
     if not tensors:
         return None
+    if isinstance(rule, Rule) and rule.on_tensors is not None:
+        rule.on_tensors(tensors)
     home = _graph_of(tensors, at)
     _check_apart(home, tensors, at)
     parents = {_parent_of(t): t for t in tensors}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
 
+from ..base.position import caller
 from ..ir.node import Tensor
 from ..regions.contracts import Contract
 from ..regions.rules import Rule, offer
@@ -120,7 +121,7 @@ def rule(
     listed: str | None = None,
     **parameters: Any,
 ) -> Rule:
-    """A rule of the library, named like the call that made it: `ste(window=1)`.
+    """A rule of the library, named like the call that made it, `ste(window=1)`, and standing there.
 
     listed    the name of the function that makes it; None: that of fn
     contract  None: the one listed there
@@ -128,7 +129,8 @@ def rule(
     record = _entries[listed or fn.__name__]
     shown = ", ".join(f"{k}={_shown(v)}" for k, v in parameters.items() if v is not None)
     declared = contract or Contract(record.contract)
-    return Rule(fn, f"{record.name}({shown})", contract=declared, linear=record.linear)
+    named = f"{record.name}({shown})"
+    return Rule(fn, named, contract=declared, linear=record.linear, position=caller())
 
 
 def _shown(value: Any) -> str:

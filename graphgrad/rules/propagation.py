@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..base.domains import FINITE, NON_NEGATIVE
 from ..base.errors import GradientError
 from ..base.flags import truth
+from ..base.position import caller
 from ..base.tree import flatten
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
@@ -357,4 +358,4 @@ def _usual(book: Ledger, by_gradient: bool, epsilon: float) -> Rule:
             return site.default(*dys)
         return book.stuck(site) if entries is None else entries
 
-    return Rule(lrp, contract=Contract("attribution"), linear=True)
+    return Rule(lrp, contract=Contract("attribution"), linear=True, position=caller())

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.domains import ANY, NON_NEGATIVE
 from ..base.errors import GradientError
+from ..base.position import caller
 from ..differentiate.choices import OTHERS
 from ..differentiate.gradients import gradients
 from ..differentiate.site import NodeSite, Site
@@ -186,7 +187,7 @@ def _by_differences(book: Ledger, twins: dict[Node, Node], by_gradient: bool) ->
                 return _either_order(site, twin, dy, at)
         return site.default(*dys) if by_gradient else book.stuck(site)
 
-    return Rule(deeplift, contract=Contract("attribution"), linear=True)
+    return Rule(deeplift, contract=Contract("attribution"), linear=True, position=caller())
 
 
 def _midway(site: NodeSite, twin: Node, dy: Tensor, at: Sequence[int]) -> list[Any]:

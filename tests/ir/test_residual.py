@@ -5,7 +5,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.context import CONTEXT, Context
-from graphgrad.ir.node import Region, RuleCall
+from graphgrad.ir.node import Members, Region, RuleCall
 from graphgrad.ir.op import OP_TYPES
 from graphgrad.ir.residual import (
     Residual,
@@ -138,6 +138,19 @@ def test_a_region_that_a_rule_opened_is_derived_from_its_site(made):
     assert derived_from(outer, RuleCall(opened, "other", frozenset()), a)
 
 
+def test_what_stands_for_one_group_in_two_calls_is_one_site(made):
+    g, outer, _, _, a, b = made
+    members = Members("group", (a,))
+    first, second, other = [
+        Region(g, None, parent=None, origin=None, position=None, group=group)
+        for group in (members, members, Members("group", (a,)))
+    ]
+    assert derived_from(second, RuleCall(first, "rule", frozenset({b})), a)
+    assert not derived_from(second, RuleCall(first, "rule", frozenset({a})), a)
+    for site, region in ((other, first), (outer, first), (first, outer)):
+        assert not derived_from(region, RuleCall(site, "rule", frozenset()), a)
+
+
 def test_reads_are_made_from_the_region_of_the_reader_or_the_one_a_residual_names(made):
     g, outer, inner, x, a, b = made
     residual = read_from(inner, b, seen(g, b.node))
@@ -163,6 +176,19 @@ def test_a_residual_is_its_value_and_passes_its_gradient(made):
     assert op.vjp(a.node, a) == (a,)
     assert OP_TYPES["Residual"] is Residual
     assert Residual.memory.view
+
+
+def test_a_read_that_another_thread_overtakes_knows_its_place(made):
+    g, outer, _, _, a, _ = made
+
+    class Overtaken(list):
+        def append(self, node):
+            super().extend([a.node, node])
+
+    g.nodes = Overtaken(g.nodes)
+    residual = read_from(outer, a, seen(g, a.node)).node
+    assert g.nodes[residual.index] is residual
+    assert residual.index == len(g.nodes) - 1 == 4
 
 
 def test_threads_that_read_at_once_leave_the_graph_whole(made):

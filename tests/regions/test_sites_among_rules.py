@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
-from graphgrad.ir.tensor_sites import makes_sited
+from graphgrad.ir.region_tree import MARKED
+from graphgrad.ir.tensor_sites import crossed, makes_sited, standing_around
 
 from .test_tensor_sites import asking, clipped, handed_on, inside, joined, reading, tanh_rule
 
@@ -196,3 +197,20 @@ def test_S46_any_output_of_a_node_makes_it_one_of_a_site(graph):
     assert not makes_sited(sign.node)
     graph.mark(size, handed_on, together=True)
     assert makes_sited(size.node)
+
+
+def test_S46_a_site_stands_in_its_region_around_what_shows_the_tensor(graph):
+    """Outermost first: the region, the site in it, and the region whose output the tensor is."""
+    x = gg.variable(0.3)
+    with gg.override_gradient(handed_on) as outer:
+        with gg.override_gradient(handed_on) as inner:
+            t = gg.sin(x)
+        y = gg.exp(t)
+    (within,) = graph.mark(t, handed_on, together=True, allow_inside=True)
+    (around,) = graph.mark(y, handed_on, together=True)
+    assert standing_around(t, graph.sites[t], MARKED) == [outer, within, inner]
+    assert standing_around(y, graph.sites[y], MARKED) == [around, outer]
+    assert crossed(t, outer, graph.sites[t], MARKED) == [within, inner]
+    assert crossed(t, within, graph.sites[t], MARKED) == [inner]
+    assert crossed(t, inner, graph.sites[t], MARKED) == []
+    assert crossed(y, None, graph.sites[y], MARKED) == [around, outer]

@@ -1,5 +1,6 @@
 """Sites of tensors: one rule for the accumulated gradients of tensors that exist."""
 
+import copy
 import random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import graphgrad as gg
 from graphgrad.ir.undoing import undone_on_error
 from graphgrad.ir.verify import verify_graph
+from graphgrad.regions.tensors import put_site
 
 from ..differentiate.helpers import value
 
@@ -515,6 +517,29 @@ def test_S46_an_error_in_a_block_that_is_undone_takes_it_away(graph):
     assert not graph.sites
     for a, b in zip(values(*gg.gradients(y, xs)), plain, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_S46_what_is_put_twice_is_there_once(graph):
+    """As where an interrupt has it put again."""
+    y, xs, _ = net()
+    (site,) = graph.mark(xs, doubling, together=True)
+    (other,) = graph.mark(xs[0], doubling, together=True)
+    regions, scattered = list(graph.regions), list(graph.scattered)
+    for again in (site, other):
+        assert put_site(again) is again
+    assert (graph.regions, graph.scattered) == (regions, scattered)
+    assert graph.sites == {x: (site, other) if x is xs[0] else (site,) for x in xs}
+    assert y is not None
+
+
+def test_S27_S46_a_copy_knows_sites_and_no_other_region_by_its_tensors(graph):
+    x = gg.variable(2.0)
+    with gg.override_gradient(handed_on, inputs=[x]):
+        y = gg.sin(x)
+    graph.mark(y, doubling, together=True)
+    x, y = copy.deepcopy((x, y))
+    assert list(y.graph.sites) == [y]
+    assert value(gg.gradients(y, x)) == 2.0
 
 
 def test_S25_S46_forward_mode_takes_linear_rules(graph):

@@ -1,5 +1,6 @@
 """The gallery of rules shows each rule of the library, doing what it is for."""
 
+import json
 import re
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
@@ -72,3 +73,35 @@ def test_mathml_is_xml():
     for entry in gg.rules.library().values():
         made = formula(entry.formula.removeprefix("dx = dy * slope, slope = "))
         assert made is None or fromstring(re.sub(r"&(?!lt;|gt;)\w+;", "x", made)).tag == "math"
+
+
+def slid(name):
+    """What a page holds for its sliders."""
+    from building.gallery import both_curves
+    from building.shown import SHOWN
+    from building.sliders import written
+
+    lines = written(name, SHOWN[name], both_curves)
+    return json.loads(lines[2].partition('json">')[2].partition("</script>")[0]) if lines else None
+
+
+def test_sliders_hold_the_curves_of_other_values():
+    told = slid("triangle")
+    assert list(told["parameters"]) == ["width", "height"]
+    width = told["parameters"]["width"]
+    assert width["values"][4] == width["at"] == "1"
+    at = np.linspace(*told["x"], len(width["dx"][0]))
+    low, high = told["y"]
+    for i, value in enumerate(map(float, width["values"])):
+        drawn = low + np.array(width["dx"][i]) * (high - low) / 999
+        np.testing.assert_allclose(drawn, np.maximum(1 - abs(at) / value, 0.0), atol=0.03)
+    assert len(width["y"]) == 1
+    assert len(slid("binary_quant")["parameters"]["scale"]["y"]) == 9
+
+
+def test_sliders_are_of_numbers_that_a_row_takes():
+    alphas = [float(v) for v in slid("q_pseudo_spike")["parameters"]["alpha"]["values"]]
+    assert min(alphas) > 1.0  # alpha + shift > 0
+    assert slid("dorefa_weights")["parameters"]["bits"]["values"] == ["1", "2", "3", "4", "5"]
+    assert slid("clip_norm") is None  # bars
+    assert slid("surrogate") is None  # a function

@@ -230,7 +230,6 @@ BY_FORMULA = {
     ),
     "phantom": (lambda x: gg.rules.phantom(np.zeros(4), at_rest(x), 3), phantoms),
     "shake": (lambda x: gg.rules.shake(x, U, 0.3, 0.6), lambda: 0.6 * D),
-    "abs_sign": None,
     "bernoulli_st": (
         lambda x: gg.rules.bernoulli_st(x, (U < 0.5) * 1.0, 2.0),
         lambda: D * 2 * sigmoid(2 * X) * sigmoid(-2 * X),
@@ -240,7 +239,6 @@ BY_FORMULA = {
         lambda x: on(x, "clamp_inward", lambda x: gg.clip(x, 0.0, 0.5)),
         lambda: np.where(((X < 0) & (D > 0)) | ((X > 0.5) & (D < 0)), 0, D),
     ),
-    "clip_range": None,
     "dithered": (
         lambda x: on(x, "dithered", gg.identity, step=0.5),
         lambda: 0.5 * np.floor(D / 0.5 + 0.5),
@@ -308,12 +306,8 @@ BY_FORMULA = {
     ),
     "xnor": (lambda x: gg.rules.xnor(x), xnor_formula),
     "nan_guard": (lambda x: on(x, "nan_guard", gg.identity, limit=1.5), lambda: D),
-    "imle": None,
-    "interpolated": None,
-    "integer_range": None,
-    "l2_normalise": None,
 }
-"""Rows without a recorded case: (what they build of x, its gradient for D); None: see elsewhere."""
+"""Rows without a recorded case: (what they build of x, its gradient for D)."""
 
 
 def on(x, rule, f, **given):
@@ -352,4 +346,4 @@ def _case(name, build, formula):
 def formulas():
     """These as cases are: what y is, they are asked for."""
     with np.errstate(all="ignore"):
-        return {f"formula/{n}/0": _case(n, *made) for n, made in BY_FORMULA.items() if made}
+        return {f"formula/{n}/0": _case(n, *made) for n, made in BY_FORMULA.items()}

@@ -5,6 +5,8 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import each
+
 COLUMNS = [np.arange(12.0).reshape(4, 3) * s - 2.0 for s in (0.3, -0.2, 0.1, 0.5)]
 GIVEN = {
     "clip_adaptive": {"limit": 0.3},
@@ -60,9 +62,11 @@ def test_S46_tasks_are_of_one_shape():
     with gg.Graph() as graph:
         a, b = gg.variable(np.ones(2)), gg.variable(np.ones(3))
         y = gg.sum(a) + gg.sum(b)
-        graph.mark([a, b], gg.rules.jd_mean(), together=True)
-        with pytest.raises(gg.GradientError, match="tensors of one shape"):
-            gg.gradients(y, a)
+        with pytest.raises(gg.GradientError, match=r"jd_mean\(\): .* one shape.*test_on_tensors"):
+            graph.mark([a, b], gg.rules.jd_mean(), together=True)
+        site = graph.mark([a, b], gg.rules.clip_value_all(limit=1.0), together=True)
+        with pytest.raises(gg.GradientError, match="one shape"):
+            gg.gradients(y, a, overrides={site[0]: gg.rules.jd_mean()})
 
 
 def test_S46_rules_of_one_gradient_act_on_each():
@@ -71,6 +75,65 @@ def test_S46_rules_of_one_gradient_act_on_each():
         y = a * a + b
         graph.mark([a, b], gg.rules.clip_value(2.0), together=True)
         assert gg.evaluate(gg.gradients(y, [a, b])) == [2.0, 1.0]
+
+
+TASKS = {
+    "in general": np.random.default_rng(0).normal(size=(3, 4)),
+    "more than elements": np.random.default_rng(1).normal(size=(3, 2)),
+    "orthogonal, of one length": np.eye(4)[:3],
+    "one is zero": np.array([[1.0, 2.0, 3.0, 4.0], [0.0] * 4, [-1.0, 1.0, 2.0, 1.0]]),
+    "parallel": np.array([[1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], [-1.0, 1.0, 2.0, 1.0]]),
+    "all the same": np.array([[1.0, 2.0, 3.0, 4.0]] * 3),
+    "all zero": np.zeros((3, 4)),
+}
+DRAWN = {
+    "jd_constant": lambda n: {"weights": np.array([0.1, 0.2, 0.3])},
+    "jd_graddrop": lambda n: {"uniform": np.full(n, 0.4)},
+    "jd_krum": lambda n: {"byzantine": 0},
+    "jd_pcgrad": lambda n: {"orders": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
+}
+
+
+def by_row(name):
+    return name.partition(",")[0]
+
+
+FANNED = sorted(n for n in ROWS if n.startswith("jd_"))
+
+
+def along(name, rows):
+    """f(rows) gives a number that is made of what a row makes of three tasks, and its gradient."""
+    n = rows.shape[1]
+    with gg.Graph():
+        x, c = gg.placeholder((n,)), gg.placeholder(rows.shape)
+        parts = getattr(gg.rules, name)(x, 3, **DRAWN.get(name, lambda n: {})(n))
+        dx = gg.gradients(sum(gg.sum(p * c[i]) for i, p in enumerate(parts)), x)
+        y = gg.sum(dx * np.arange(1.0, 1.0 + n))
+        f = gg.compile([x, c], [y, gg.gradients(y, c)], backend="numpy")
+    return lambda rows: f(np.ones(n), rows)
+
+
+@each([(f"{name}, {tasks}", name, tasks) for name in FANNED for tasks in TASKS], by_row)
+def test_what_joins_tasks_grows_with_their_gradients(name, tasks):
+    """Twice the gradients give twice of what it makes: along them, the second order is the first
+    [Euler], also where ranks fall and lengths are 0."""
+    rows = TASKS[tasks]
+    with np.errstate(all="ignore"):
+        first, second = along(name, rows)(rows)
+    if (name, tasks) == ("jd_graddrop", "all zero"):  # 0/0
+        return
+    np.testing.assert_allclose(np.sum(second * rows), first, rtol=1e-6, atol=1e-9)
+    assert np.isfinite(second).all()
+
+
+@pytest.mark.parametrize("tasks", ["in general", "more than elements"])
+@pytest.mark.parametrize("name", ["jd_aligned_mtl", "jd_cagrad", "jd_config", "jd_imtlg"])
+def test_the_second_order_of_what_solves_for_weights(name, tasks):
+    rows = TASKS[tasks]
+    f, step = along(name, rows), np.zeros_like(rows)
+    step[1, 0] = 1e-6
+    slope = (f(rows + step)[0] - f(rows - step)[0]) / 2e-6
+    np.testing.assert_allclose(f(rows)[1][1, 0], slope, rtol=1e-6)
 
 
 R = gg.rules

@@ -166,10 +166,10 @@ def jd_cagrad(ds: list[Tensor], *, c: Annotated[float, NON_NEGATIVE] = 0.5) -> T
     """The mean, moved by c of its length to where the worst gradient improves most."""
     g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
     b = m.matvec(g, _even(ds))
-    radius = c * m.sqrt(m.mean(b))
+    radius = c * m.root(m.mean(b))
     small = 1e-12 if g.dtype == "float64" else 1e-6
     w = _least_of_norm(g + small * m.maximum(m.sum(_diagonal(g)), small) * one, b, radius)
-    length = m.sqrt(m.sum(w * m.matvec(g, w)))
+    length = m.root(m.maximum(m.sum(w * m.matvec(g, w)), 0.0))
     moved = m.where(length > 0, radius / m.where(length > 0, length, 1.0), 0.0)
     return _weighted(ds, _even(ds) + moved * w)
 
@@ -200,28 +200,31 @@ def _least_of_norm(g: Tensor, b: Tensor, radius: Tensor) -> Tensor:
 def jd_aligned_mtl(ds: list[Tensor], *, scale: Literal["min", "median", "rmse"] = "min") -> Tensor:
     """Gradients whose principal components are brought to one length, averaged."""
     g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
-    values, vectors = m.eigh(g)
-    small = 2.2e-16 if g.dtype == "float64" else 1.2e-7
-    kept = values > m.max(values) * len(ds) * small
+    total = m.sum(_diagonal(g))
+    g = g / m.where(total > 0, total, 1.0)
+    least = len(ds) * (2.2e-16 if g.dtype == "float64" else 1.2e-7)
+    values = m.eigvalsh(g)
+    kept = values > least
     count = m.sum(m.cast(kept, g.dtype))
-    least = m.min(m.where(kept, values, m.max(values)))
-    mean = m.sum(m.where(kept, values, 0.0)) / m.maximum(count, 1.0)
     place = m.cast(m.arange(len(ds)), g.dtype)
     middle = len(ds) - count + m.floor((count - 1.0) / 2.0)
-    median = m.sum(m.where(place == middle, values, 0.0))
-    length = {"min": least, "rmse": mean, "median": median}[scale]
-    inverse = m.where(kept, 1.0 / m.sqrt(m.where(kept, values, 1.0)), 0.0)
-    balance = m.sqrt(m.maximum(length, 0.0)) * m.matmul(
-        vectors * inverse, m.swapaxes(vectors, 0, 1)
+    length = {
+        "min": m.min(m.where(kept, values, m.max(values))),
+        "rmse": m.sum(m.where(kept, values, 0.0)) / m.maximum(count, 1.0),
+        "median": m.sum(m.where(place == middle, values, 0.0)),
+    }[scale]
+    inverse = m.matrix_function(
+        g, lambda v: m.where(v > least, 1.0 / m.sqrt(m.where(v > least, v, 1.0)), 0.0)
     )
-    return _weighted(ds, m.matvec(m.where(count > 0, balance, one), _even(ds)))
+    balance = m.where(count > 0, m.root(m.maximum(length, 0.0)) * inverse, one)
+    return _weighted(ds, m.matvec(balance, _even(ds)))
 
 
 @together("Liu et al. 2021, Towards impartial multi-task learning", fan=True)
 def jd_imtlg(ds: list[Tensor]) -> Tensor:
     """The combination that has equal projections on all gradients."""
     g = _gramian(ds)
-    v = m.matvec(m.pinv(g), m.sqrt(_diagonal(g)))
+    v = m.matvec(m.pinv(g), m.root(_diagonal(g)))
     total = m.sum(v)
     there = m.abs(total) >= 1e-12
     return _weighted(ds, m.where(there, v / m.where(there, total, 1.0), 0.0))
@@ -231,10 +234,10 @@ def jd_imtlg(ds: list[Tensor]) -> Tensor:
 def jd_config(ds: list[Tensor]) -> Tensor:
     """The direction that has equal cosines with all gradients, as long as its projections."""
     j = _rows(ds)
-    length = m.sqrt(m.sum(m.square(j), -1, keepdims=True))
+    length = m.root(m.sum(m.square(j), -1, keepdims=True))
     units = m.where(length > 0, j / m.where(length > 0, length, 1.0), 0.0)
     best = m.sum(m.pinv(units), -1)
-    way = best / m.maximum(m.sqrt(m.sum(m.square(best))), 1e-12)
+    way = best / m.maximum(m.root(m.sum(m.square(best))), 1e-12)
     return m.reshape(m.sum(m.matvec(j, way)) * way, ds[0].shape)
 
 

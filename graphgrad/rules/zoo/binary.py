@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.node import Tensor
 from . import maths as m
 from .row import Bits, Finite, NonNegative, Positive, PositiveOrInfinite
-from .rows import learned, pull, slope, soft
+from .rows import learned, passing, pull, slope, soft
 
 FAMILY = "straight-through"
 BENGIO = (
@@ -68,24 +68,22 @@ def sign_ste(x: Tensor, window: Positive | None = None) -> Tensor:
     return _window(x, window)
 
 
-@learned(BENGIO, lambda x: m.sign(x) * m.floor(m.abs(x)))
+@passing(BENGIO)
 def to_zero_ste(x: Tensor) -> Tensor:
     """x rounded towards zero."""
-    return m.ones_like(x)
+    return m.trunc(x)
 
 
-@learned(
-    BENGIO, lambda x: m.where(x < 0, m.where(m.ceil(x) - x == 0.5, m.ceil(x), m.rint(x)), m.rint(x))
-)
+@passing(BENGIO)
 def dpu_round_ste(x: Tensor) -> Tensor:
     """x rounded to the nearest, negative halves upwards."""
-    return m.ones_like(x)
+    return m.where(m.logical_and(x < 0, m.ceil(x) - x == 0.5), m.ceil(x), m.rint(x))
 
 
-@learned(BENGIO, lambda x, low, high: m.clip(x, low, high))
+@passing(BENGIO)
 def clamp_ste(x: Tensor, low: Finite | None = None, high: Finite | None = None) -> Tensor:
     """x between two bounds; the gradient passes everywhere."""
-    return m.ones_like(x)
+    return m.clip(x, low, high)
 
 
 def _scale(x: Tensor) -> Tensor:

@@ -41,12 +41,6 @@ def _squares(d: Tensor) -> Tensor:
     return m.real(d * m.conj(d))
 
 
-def _root(total: Tensor, order: float = 2.0) -> Tensor:
-    """The root of what is not negative, with the slope 0 at 0."""
-    zero = total == 0
-    return m.where(zero, 0.0, m.where(zero, 1.0, total) ** (1.0 / order))
-
-
 @gate("Mikolov 2012, Statistical language models based on neural networks")
 def clip_value(d: Tensor, limit: PositiveOrInfinite) -> Tensor:
     """Each element of the gradient is clipped."""
@@ -88,7 +82,7 @@ def zero_nans(d: Tensor) -> Tensor:
 @gate("optax, DeepMind 2020; Shazeer and Stern 2018, Adafactor")
 def clip_block_rms(d: Tensor, limit: Positive = 1.0) -> Tensor:
     """Divided by what the root mean square exceeds the limit by."""
-    return d / m.maximum(1.0, _root(m.mean(_squares(d))) / limit)
+    return d / m.maximum(1.0, m.root(m.mean(_squares(d))) / limit)
 
 
 @gate("Yong et al. 2020, Gradient centralization: a new optimization technique")
@@ -103,7 +97,7 @@ def centralise(d: Tensor, axis: Axis = 0) -> Tensor:
 @gate("optax, DeepMind 2020")
 def normalise(d: Tensor, epsilon: NonNegative = 1e-6) -> Tensor:
     """Divided by its norm."""
-    return d / (_root(m.sum(_squares(d))) + epsilon)
+    return d / (m.root(m.sum(_squares(d))) + epsilon)
 
 
 @gate("Sun et al. 2017, meProp: sparsified back propagation for accelerated deep learning")
@@ -179,7 +173,7 @@ def _norm(ds: list[Tensor], order: float = 2.0) -> Tensor:
     if order == float("inf"):
         return m.max(m.stack([m.max(m.abs(d)) for d in ds]))
     sizes = [_squares(d) if order == 2.0 else m.abs(_wide(d)) ** order for d in ds]
-    return _root(sum_of([m.sum(size) for size in sizes]), order)
+    return m.root(sum_of([m.sum(size) for size in sizes]), order)
 
 
 def sum_of(terms: list[Tensor]) -> Tensor:
@@ -215,7 +209,7 @@ def clip_value_all(ds: list[Tensor], xs: list[Tensor], *, limit: Positive) -> li
 def _units(x: Tensor) -> Tensor:
     """The norm of each unit: over all axes but the last, of what has two axes or more."""
     axes = tuple(range(x.ndim - 1)) if x.ndim > 1 else None
-    return _root(m.sum(_squares(x), axes, keepdims=True))
+    return m.root(m.sum(_squares(x), axes, keepdims=True))
 
 
 @together("Brock et al. 2021, High-performance large-scale image recognition without normalization")
@@ -259,7 +253,7 @@ def _of_examples(ds: list[Tensor]) -> list[Tensor]:
 
 
 def _shrunk_examples(d: Tensor, squares: Tensor, limit: Positive) -> Tensor:
-    length = m.reshape(_root(squares), (-1, *[1] * (d.ndim - 1)))
+    length = m.reshape(m.root(squares), (-1, *[1] * (d.ndim - 1)))
     return d * (limit / m.maximum(length, limit))
 
 

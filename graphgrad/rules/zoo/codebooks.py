@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from . import maths as m
 from .grids import passed
 from .needs import Need, length, shapes
 from .row import Axis, Draw, Levels, NonNegative, Positive
-from .rows import formula, learned, soft
+from .rows import formula, learned, passing, soft
 
 FAMILY = "vector quantisation"
 OORD = "van den Oord, Vinyals, Kavukcuoglu 2017, Neural discrete representation learning"
@@ -49,10 +49,10 @@ def rotated(x: Tensor, target: Tensor) -> Tensor:
     return (x + along) * m.stop_gradient(stretch)
 
 
-@learned(OORD, nearest, needs=(CODES,))
+@passing(OORD, needs=(CODES,))
 def vq_st(x: Tensor, codebook: Draw) -> Tensor:
     """The nearest code; the gradient passes to x, the codes learn by a loss."""
-    return m.ones_like(x)
+    return nearest(x, codebook)
 
 
 @learned(
@@ -252,21 +252,8 @@ def fsq(
     return _fsq(x, levels, symmetric, hard, epsilon, False)
 
 
-def _latent(x: Tensor, levels: Sequence[int], axis: int) -> Tensor:
-    x, ys = m.moveaxis(x, axis, -1), []
-    for i, n in enumerate(levels):
-        values = [k / n - 0.5 for k in range(n)] if n % 2 == 0 else _even(n)
-        ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))
-    return m.moveaxis(m.concat(ys, axis=-1), -1, axis)
-
-
-def _even(n: int) -> list[float]:
-    return [k / (n - 1) - 0.5 for k in range(n)]
-
-
-@learned(
+@passing(
     "Hsu et al. 2023, Disentanglement via latent quantization",
-    _latent,
     needs=(
         Need(
             "there is a level for each feature of x along the axis",
@@ -276,10 +263,24 @@ def _even(n: int) -> list[float]:
 )
 def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
     """Each feature, along an axis, to the nearest of its values; the gradient passes."""
-    return m.ones_like(x)
+    x, ys = m.moveaxis(x, axis, -1), []
+    for i, n in enumerate(levels):
+        values = [k / (n - n % 2) - 0.5 for k in range(n)]
+        ys.append(nearest(x[..., i : i + 1], _vector(x, values)[:, None]))
+    return m.moveaxis(m.concat(ys, axis=-1), -1, axis)
 
 
 ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio codec"
+
+
+def _residual(x: Tensor, layers: int, coded: Callable[[int, Tensor], Tensor]) -> Tensor:
+    """The sum of what each layer makes of what those before left of x."""
+    left, total = x, m.zeros_like(x)
+    for i in range(layers):
+        code = coded(i, left)
+        total = total + code
+        left = left - m.stop_gradient(code) if i + 1 < layers else left
+    return total
 
 
 @formula(
@@ -289,38 +290,32 @@ ZEGHIDOUR = "Zeghidour et al. 2021, SoundStream: an end-to-end neural audio code
 )
 def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
     """The sum of the nearest codes of what is left; around: one straight-through step for all."""
-    left, total = x, m.zeros_like(x)
-    for i in range(m.length(codebooks, 0)):
-        code = nearest(left, codebooks[i])
-        total = total + passed(code, left)
-        if i + 1 < m.length(codebooks, 0):
-            left = left - m.stop_gradient(code)
+    layers = m.length(codebooks, 0)
+    total = _residual(x, layers, lambda i, left: passed(nearest(left, codebooks[i]), left))
     return passed(total, x) if around else total
 
 
 @formula(ZEGHIDOUR, needs=(LEVELS,))
 def residual_fsq(x: Tensor, levels: Levels, layers: Layers = 2) -> Tensor:
     """Finite scalar quantisation of what is left of a clamped x, each layer at a finer scale."""
-    clamp = _vector(x, [1.0 + 1.0 / (level - 1) for level in levels])
-    left, total = m.tanh(x / clamp) * clamp, m.zeros_like(x)
-    for i in range(layers):
+
+    def coded(i: int, left: Tensor) -> Tensor:
         scale = _vector(x, [float(level) ** -i for level in levels])
-        place = _fsq(left / scale, levels, False, True, 0.0, False)
-        code = passed(_fsq(left / scale, levels, False, True, 0.0, True), place) * scale
-        total = total + code
-        left = left - m.stop_gradient(code) if i + 1 < layers else left
-    return total
+        place, code = [
+            _fsq(left / scale, levels, False, True, 0.0, exact) for exact in (False, True)
+        ]
+        return passed(code, place) * scale
+
+    clamp = _vector(x, [1.0 + 1.0 / (level - 1) for level in levels])
+    return _residual(m.tanh(x / clamp) * clamp, layers, coded)
 
 
 @formula(ZEGHIDOUR)
 def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
     """Lookup-free quantisation of what is left, each layer at half the scale."""
-    left, total = x, m.zeros_like(x)
-    for i in range(layers):
-        code = passed(m.where(left > 0, 2.0**-i, -(2.0**-i)), left)
-        total = total + code
-        left = left - m.stop_gradient(code) if i + 1 < layers else left
-    return total
+    return _residual(
+        x, layers, lambda i, left: passed(m.where(left > 0, 2.0**-i, -(2.0**-i)), left)
+    )
 
 
 @formula(
@@ -331,14 +326,12 @@ def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
 )
 def residual_sim_vq(x: Tensor, codebooks: Draw, matrices: Draw, rotation: bool = True) -> Tensor:
     """SimVQ of what is left, layer by layer."""
-    left, total = x, m.zeros_like(x)
-    for i in range(m.length(codebooks, 0)):
+
+    def coded(i: int, left: Tensor) -> Tensor:
         code = m.stop_gradient(nearest(left, _projected(matrices[i], codebooks[i])))
-        made = rotated(left, code) if rotation else passed(code, left)
-        total = total + made
-        if i + 1 < m.length(codebooks, 0):
-            left = left - m.stop_gradient(made)
-    return total
+        return rotated(left, code) if rotation else passed(code, left)
+
+    return _residual(x, m.length(codebooks, 0), coded)
 
 
 def _hot_bits(bits: Tensor) -> Tensor:

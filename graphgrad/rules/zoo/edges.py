@@ -12,60 +12,42 @@ from ...base.domains import NUMBER
 from ...ir.node import Tensor
 from . import maths as m
 from .row import Axis, NonNegative, Positive
-from .rows import pulled
+from .rows import formula, pulled
 
 FAMILY = "stable"
 Undefined = Annotated[float, NUMBER]
 TENSORFLOW = "TensorFlow, Abadi et al. 2016"
 WHERE = 'the "double where" of autodiff folklore'
+SOFTJAX = f"{WHERE}; Paulus et al. 2026, SoftJax"
 
 
 def _safe(t: Tensor, there: Tensor) -> Tensor:
     return m.where(there, t, 1.0)
 
 
-@pulled(
-    f"{WHERE}; Paulus et al. 2026, SoftJax",
-    lambda x: m.where(x > 0, m.sqrt(_safe(x, x > 0)), 0.0),
-    contract="exact",
-)
+@pulled(SOFTJAX, lambda x: m.where(x > 0, m.sqrt(_safe(x, x > 0)), 0.0), contract="exact")
 def safe_sqrt(dy: Tensor, x: Tensor, undefined: Undefined = 0.0) -> Tensor:
     """The square root, 0 below 0, and no infinite gradient at 0."""
     return m.where(x > 0, dy / (2.0 * m.sqrt(_safe(x, x > 0))), undefined)
 
 
-@pulled(
-    f"{WHERE}; Paulus et al. 2026, SoftJax",
-    lambda x: m.where(x > 0, m.log(_safe(x, x > 0)), 0.0),
-    contract="exact",
-    traps="the value is changed as well: log(0) is 0",
-)
-def safe_log(dy: Tensor, x: Tensor) -> Tensor:
+@formula(SOFTJAX, traps="the value is changed as well: log(0) is 0")
+def safe_log(x: Tensor) -> Tensor:
     """The logarithm, and 0 for what is not positive."""
-    return m.where(x > 0, dy / _safe(x, x > 0), 0.0)
+    return m.where(x > 0, m.log(_safe(x, x > 0)), 0.0)
 
 
-@pulled(
-    f"{WHERE}; Paulus et al. 2026, SoftJax",
-    lambda x: m.where(m.abs(x) < 1, m.arcsin(m.where(m.abs(x) < 1, x, 0.0)), m.sign(x) * (pi / 2)),
-    contract="exact",
-)
-def safe_arcsin(dy: Tensor, x: Tensor) -> Tensor:
+@formula(SOFTJAX)
+def safe_arcsin(x: Tensor) -> Tensor:
     """The arc sine, without a gradient at 1 and -1."""
     inside = m.abs(x) < 1
-    return m.where(inside, dy / m.sqrt(1.0 - m.square(m.where(inside, x, 0.0))), 0.0)
+    return m.where(inside, m.arcsin(m.where(inside, x, 0.0)), m.sign(x) * (pi / 2))
 
 
-@pulled(
-    f"{TENSORFLOW}; Paulus et al. 2026, SoftJax",
-    lambda x, y: m.where(y != 0, x / _safe(y, y != 0), 0.0),
-    contract="exact",
-)
-def divide_no_nan(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+@formula(f"{TENSORFLOW}; Paulus et al. 2026, SoftJax")
+def divide_no_nan(x: Tensor, y: Tensor) -> Tensor:
     """x / y, and 0 where y is 0."""
-    there = y != 0
-    low = _safe(y, there)
-    return m.where(there, dy / low, 0.0), m.where(there, -dy * x / (low * low), 0.0)
+    return m.where(y != 0, x / _safe(y, y != 0), 0.0)
 
 
 @pulled(
@@ -79,12 +61,10 @@ def multiply_no_nan(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     return m.where(y != 0, dy * y, 0.0), m.where(dy != 0, x * dy, 0.0)
 
 
-@pulled(TENSORFLOW, lambda x, y: m.where(x != 0, x / y, 0.0), contract="exact")
-def xdivy(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+@formula(TENSORFLOW)
+def xdivy(x: Tensor, y: Tensor) -> Tensor:
     """x / y, and 0 where x is 0, whatever y is."""
-    there = x != 0
-    low = _safe(y, there)
-    return m.where(there, dy / low, 0.0), m.where(there, -dy * x / (low * low), 0.0)
+    return m.where(x != 0, x / _safe(y, x != 0), 0.0)
 
 
 @pulled(
@@ -108,16 +88,10 @@ def xlogy(
     return dx, m.where(lost, undefined, dy * x / m.where(lost, 1.0, y))
 
 
-@pulled(
-    TENSORFLOW,
-    lambda x, y: m.where(x != 0, x * m.log1p(m.where(x != 0, y, 0.0)), 0.0),
-    contract="exact",
-)
-def xlog1py(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+@formula(TENSORFLOW)
+def xlog1py(x: Tensor, y: Tensor) -> Tensor:
     """x log(1 + y), and 0 where x is 0."""
-    there = x != 0
-    low = m.where(there, y, 0.0)
-    return m.where(there, dy * m.log1p(low), 0.0), m.where(there, dy * x / (1.0 + low), 0.0)
+    return m.where(x != 0, x * m.log1p(m.where(x != 0, y, 0.0)), 0.0)
 
 
 def _hypot(x: Tensor, y: Tensor) -> Tensor:
@@ -192,75 +166,41 @@ def maximum_first(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     return m.where(x >= y, dy, 0.0), m.where(x >= y, 0.0, dy)
 
 
-def _norm(x: Tensor, least: NonNegative, axis: int | None) -> Tensor:
-    squares = m.sum(m.square(x), axis)
-    return m.maximum(m.sqrt(squares), least)
+def _at_least(squares: Tensor, least: NonNegative) -> Tensor:
+    """The root of a sum of squares where it is over a number, else that number."""
+    below = m.sqrt(squares) <= least
+    return m.where(below, least, m.sqrt(m.where(below, 1.0, squares)))
 
 
-@pulled("optax, DeepMind 2020", _norm, contract="exact")
-def safe_norm(dy: Tensor, x: Tensor, least: NonNegative = 0.0, axis: Axis | None = -1) -> Tensor:
+@formula("optax, DeepMind 2020")
+def safe_norm(x: Tensor, least: NonNegative = 0.0, axis: Axis | None = -1) -> Tensor:
     """The norm, but at least a number; where it is not over that, nothing flows."""
-    squares = m.sum(m.square(x), axis, keepdims=True)
-    there = m.sqrt(squares) > least
-    wide = m.reshape(dy, squares.shape)
-    return m.where(there, wide * x / m.sqrt(_safe(squares, there)), 0.0)
+    return _at_least(m.sum(m.square(x), axis), least)
 
 
-@pulled(
-    "optax, DeepMind 2020",
-    lambda x, least: m.maximum(m.sqrt(m.mean(m.square(x))), least),
-    contract="exact",
-)
-def safe_rms(dy: Tensor, x: Tensor, least: NonNegative = 0.0) -> Tensor:
+@formula("optax, DeepMind 2020")
+def safe_rms(x: Tensor, least: NonNegative = 0.0) -> Tensor:
     """The root of the mean square, but at least a number; there nothing flows."""
-    squares = m.mean(m.square(x))
-    there = m.sqrt(squares) > least
-    return m.where(there, dy * x / (m.sqrt(_safe(squares, there)) * float(m.count(x))), 0.0)
+    return _at_least(m.mean(m.square(x)), least)
 
 
-def _unit(x: Tensor, epsilon: Positive, axis: int | None, of_square: bool) -> Tensor:
-    squares = m.sum(m.square(x), axis, keepdims=True)
-    least = epsilon if of_square else epsilon**2
-    return x / m.sqrt(m.maximum(squares, least))
-
-
-@pulled(
+@formula(
     "torch, Paszke et al. 2019",
-    _unit,
-    contract="exact",
     traps="TensorFlow bounds the squared norm, and over all axes (of_square=True, axis=None)",
 )
 def l2_normalise(
-    dy: Tensor,
-    x: Tensor,
-    epsilon: Positive = 1e-12,
-    axis: Axis | None = -1,
-    of_square: bool = False,
+    x: Tensor, epsilon: Positive = 1e-12, axis: Axis | None = -1, of_square: bool = False
 ) -> Tensor:
     """x over its norm, which is at least epsilon."""
     squares = m.sum(m.square(x), axis, keepdims=True)
     least = epsilon if of_square else epsilon**2
-    length = m.sqrt(m.maximum(squares, least))
-    along = m.where(squares > least, m.sum(dy * x, axis, keepdims=True), 0.0)
-    return dy / length - x * along / (length * length * length)
+    return x / m.sqrt(m.where(squares <= least, least, squares))
 
 
-def _cosine(x: Tensor, y: Tensor, epsilon: Positive) -> Tensor:
-    return m.sum(_unit(x, epsilon, -1, False) * _unit(y, epsilon, -1, False), -1)
-
-
-@pulled("torch, Paszke et al. 2019", _cosine, contract="exact")
-def cosine(dy: Tensor, x: Tensor, y: Tensor, epsilon: Positive = 1e-8) -> tuple[Tensor, ...]:
+@formula("torch, Paszke et al. 2019")
+def cosine(x: Tensor, y: Tensor, epsilon: Positive = 1e-8) -> Tensor:
     """The cosine of the angle of x and y along the last axis, norms being at least epsilon."""
-    d = m.expand_dims(dy, -1)
-    parts = []
-    for a, b in ((x, y), (y, x)):
-        squares = m.sum(m.square(a), -1, keepdims=True)
-        length = m.sqrt(m.maximum(squares, epsilon**2))
-        g = d * _unit(b, epsilon, -1, False)
-        along = m.where(squares > epsilon**2, m.sum(g * a, -1, keepdims=True), 0.0)
-        parts.append(g / length - a * along / (length * length * length))
-    return tuple(parts)
+    return m.sum(l2_normalise(x, epsilon) * l2_normalise(y, epsilon), -1)
 
 
 __all__ = ["arctan2", "cosine", "divide_no_nan", "hypot", "l2_normalise", "logaddexp"]

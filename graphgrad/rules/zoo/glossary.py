@@ -115,7 +115,6 @@ rtol: how far they may be apart, as a part of the second
 s: how much wider the wide densities are
 sample: what was drawn
 scale: what it is multiplied by
-scaled: whether gradients of step and zero are divided by sqrt(count * high)
 scores: what the choice goes by
 selected: how many are averaged
 sense: what is sought

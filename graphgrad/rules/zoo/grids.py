@@ -26,7 +26,7 @@ from .row import (
     Size,
     Uniform,
 )
-from .rows import learned, pull, pulled, soft
+from .rows import learned, passing, pull, pulled, soft
 
 FAMILY = "quantisation"
 PARETO = "Liu et al. 2025, ParetoQ: scaling laws in extremely low-bit LLM quantization"
@@ -320,40 +320,31 @@ def apply_mask(w: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
 BITNET = "Ma et al. 2024, The era of 1-bit LLMs: all large language models are in 1.58 bits"
 
 
-def _bit_ternary(x: Tensor, epsilon: float) -> Tensor:
+@passing(BITNET, traps="per tensor; some ports have a scale per row or group")
+def bitnet_ternary(x: Tensor, epsilon: Size = 1e-5) -> Tensor:
+    """Weights as -1, 0 and 1 times their mean magnitude; the gradient passes everywhere."""
     scale = m.maximum(m.mean(m.abs(x)), epsilon)
     return m.clip(m.rint(x / scale), -1.0, 1.0) * scale
 
 
-def _bit_int8(x: Tensor, epsilon: float) -> Tensor:
+@passing(BITNET, traps="127 in some, 128 in the paper of 2023")
+def bitnet_int8(x: Tensor, epsilon: Size = 1e-5) -> Tensor:
+    """Activations in 8 bits of each token's largest magnitude; the gradient passes everywhere."""
     scale = 127.0 / m.maximum(m.max(m.abs(x), -1, keepdims=True), epsilon)
     return m.clip(m.rint(x * scale), -128.0, 127.0) / scale
 
 
-@learned(BITNET, _bit_ternary, traps="per tensor; some ports have a scale per row or group")
-def bitnet_ternary(x: Tensor, epsilon: Size = 1e-5) -> Tensor:
-    """Weights as -1, 0 and 1 times their mean magnitude; the gradient passes everywhere."""
-    return m.ones_like(x)
-
-
-@learned(BITNET, _bit_int8, traps="127 in some, 128 in the paper of 2023")
-def bitnet_int8(x: Tensor, epsilon: Size = 1e-5) -> Tensor:
-    """Activations in 8 bits of each token's largest magnitude; the gradient passes everywhere."""
-    return m.ones_like(x)
-
-
-@learned(
+@passing(
     "Wang et al. 2023, BitNet: scaling 1-bit transformers for large language models",
-    lambda x: m.mean(m.abs(x)) * m.where(x > m.mean(x), 1.0, -1.0),
     traps="the sign of 0 is -1 in the paper, 0 in code",
 )
 def bitnet_binary(x: Tensor) -> Tensor:
     """Weights as the sign of what they are over their mean, times their mean magnitude."""
-    return m.ones_like(x)
+    return m.mean(m.abs(x)) * m.where(x > m.mean(x), 1.0, -1.0)
 
 
 def _bit_linear(x: Tensor, w: Tensor, b: Tensor | None, epsilon: float) -> Tensor:
-    return m.affine(_bit_int8(x, epsilon), _bit_ternary(w, epsilon), b)
+    return m.affine(bitnet_int8(x, epsilon), bitnet_ternary(w, epsilon), b)
 
 
 @pulled(BITNET, _bit_linear, needs=(shapes(x="* inputs", w="outputs inputs", b="outputs"),))
@@ -362,9 +353,9 @@ def bitnet_linear(
 ) -> tuple[Tensor, ...]:
     """x (..., inputs) in 8 bits times w (outputs, inputs) in ternary; factors are the quantised."""
     flat = m.reshape(dy, (-1, m.length(dy)))
-    rows = m.reshape(_bit_int8(x, epsilon), (-1, m.length(x)))
+    rows = m.reshape(bitnet_int8(x, epsilon), (-1, m.length(x)))
     dw = m.matmul(m.swapaxes(flat, 0, 1), rows)
-    return m.matmul(dy, _bit_ternary(w, epsilon)), dw, m.sum(flat, 0)
+    return m.matmul(dy, bitnet_ternary(w, epsilon)), dw, m.sum(flat, 0)
 
 
 FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
@@ -416,23 +407,19 @@ def tqt(x: Tensor, log2_t: FiniteTensor, bits: Bits = 8) -> tuple[Tensor, ...]:
     return m.where(inside, 1.0, 0.0), s * log(2) * error
 
 
-@learned(
-    "Gupta et al. 2015, Deep learning with limited numerical precision",
-    lambda x, uniform, step: step * m.floor(x / step + uniform),
-)
+@passing("Gupta et al. 2015, Deep learning with limited numerical precision")
 def stochastic_round(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x in multiples of a step, rounded up by chance; the gradient passes."""
-    return m.ones_like(x)
+    return step * m.floor(x / step + uniform)
 
 
-@learned(
+@passing(
     "Balle, Laparra, Simoncelli 2017, End-to-end optimized image compression; Defossez et al. "
-    "2021, Differentiable model compression via pseudo quantization noise",
-    lambda x, uniform, step: x + step * (uniform - 0.5),
+    "2021, Differentiable model compression via pseudo quantization noise"
 )
 def noise_quant(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     """x with uniform noise of a step in place of rounding."""
-    return m.ones_like(x)
+    return x + step * (uniform - 0.5)
 
 
 @soft(
@@ -449,15 +436,11 @@ def _rectified(v: Tensor) -> Tensor:
     return m.where(u < 0, 0.0, m.where(u > 1, 1.0, u))
 
 
-@learned(
-    "Zhou et al. 2017, Incremental network quantization; Miyashita, Lee, Murmann 2016",
-    lambda x, low, high: (
-        m.sign(x) * m.exp2(m.clip(m.rint(m.log2(m.where(x == 0, 1.0, m.abs(x)))), low, high))
-    ),
-)
+@passing("Zhou et al. 2017, Incremental network quantization; Miyashita, Lee, Murmann 2016")
 def power_of_two(x: Tensor, low: Integer = -8, high: Integer = 8) -> Tensor:
     """x as its sign times a power of two; the gradient passes."""
-    return m.ones_like(x)
+    exponent = m.rint(m.log2(m.where(x == 0, 1.0, m.abs(x))))
+    return m.sign(x) * m.exp2(m.clip(exponent, low, high))
 
 
 @pull("Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling", linear=False)

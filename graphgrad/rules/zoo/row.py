@@ -157,7 +157,7 @@ class ZooRow:
             elif value is not None:
                 follows = tensors and not hasattr(value, "dtype")
                 made = like(value, tensors[0]) if follows else as_tensor(value)
-                domain = _domain(self.hints[name])
+                domain = domain_of(self.hints[name])
                 made = made if domain is None else within(domain, name, made)
                 tensors.append(identity(made) if any(made is t for t in tensors) else made)
                 checked[name] = tensors[-1]
@@ -304,7 +304,8 @@ def _marks(hint: Any) -> tuple[Any, ...]:
     return hint.__metadata__ if get_origin(hint) is Annotated else ()
 
 
-def _domain(hint: Any) -> Domain | None:
+def domain_of(hint: Any) -> Domain | None:
+    """The domain that a parameter's annotation says."""
     return next((mark for mark in _marks(hint) if isinstance(mark, Domain)), None)
 
 
@@ -325,7 +326,7 @@ def _within(hint: Any, name: str, value: Any) -> Any:
     """A parameter that is of its domain."""
     if value is None and hint is not bare(hint):
         return None
-    hint, domain = bare(hint), _domain(hint)
+    hint, domain = bare(hint), domain_of(hint)
     if domain is not None:
         kind = hint.__origin__
         if get_origin(kind) not in (None, UnionType):
@@ -349,7 +350,7 @@ def _one_of(name: str, value: Any, values: tuple[str, ...]) -> Any:
 
 def _in_words(hint: Any) -> str:
     """What follows the words for a parameter: its domain."""
-    none, domain = "" if hint is bare(hint) else ", or None", _domain(hint)
+    none, domain = "" if hint is bare(hint) else ", or None", domain_of(hint)
     hint = bare(hint)
     if domain is not None:
         each = "each " if "Sequence" in str(hint) else ""

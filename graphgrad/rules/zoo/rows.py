@@ -12,6 +12,7 @@ smooth    what is differentiated instead             the row returns a rule
 gate      a gradient, changed                        the row returns a rule
 pull      the gradients of the inputs                the row returns a rule
 through   the weights that errors go back through    the row returns a rule
+passing   a value; the gradient passes to x          the row builds the value
 soft      what is differentiated instead of a value  the row builds the value
 learned   the slopes in several inputs of a value    the row builds the value
 pulled    the gradients of the inputs of a value     the row builds the value
@@ -27,6 +28,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overlo
 
 from ...base.domains import FROM_ONE
 from ...base.errors import GradientError, counted
+from ...base.position import caller, show
 from ...differentiate.gradients import gradients
 from ...differentiate.site import Site
 from ...ir.node import Tensor
@@ -173,6 +175,18 @@ def _contract(of: Fn | None, given: dict[str, Any]) -> Contract | None:
 
 
 # --- rows that build --------------------------------------------------------------------------
+
+
+def passing(source: str, **said: Unpack[RowNotes]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A value, through which the gradient passes to the first input; the others are drawn."""
+
+    def gradient(row: ZooRow, site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        return _as_inputs(row, site.inputs, dys[0])
+
+    def decorated(fn: Fn) -> Any:
+        return _building("dx = dy, y = ", fn, gradient, "policy", True, source, said)(fn)
+
+    return decorated
 
 
 def soft(
@@ -377,17 +391,28 @@ def together(
 
         def on_tensors(site: Site, dys: tuple[Any, ...], given: dict[str, Any]) -> Any:
             xs, ds = site.inputs, _filled(site, dys)
-            if fan:
-                _check_one_shape(row, site)
-                dxs = [fn(ds, **given) / float(len(xs))] * len(xs)
-            else:
-                dxs = fn(ds, list(xs), **given)
+            with Naming(row.name, lambda: repr(site)):
+                check(xs, given)
+            dxs = [fn(ds, **given) / float(len(xs))] * len(xs) if fan else fn(ds, list(xs), **given)
             return [cast(dx, x.dtype) for dx, x in zip(dxs, xs, strict=True)]
+
+        def check(tensors: Sequence[Tensor], given: dict[str, Any]) -> None:
+            if fan:
+                _check_tasks(tensors)
+            asked = {"tensors": tensors, "x": tensors[0], "times": len(tensors), **given}
+            for need in row.needs:
+                need.check(asked)
+
+        def check_mark(tensors: Sequence[Tensor], given: dict[str, Any]) -> None:
+            with Naming(row.name, lambda: show(caller())):
+                check(tensors, given)
 
         def rule_of(given: dict[str, Any]) -> Rule:
             drawn, parameters = row.split(given)
             known = parameters | dict(zip(row.operands, drawn, strict=False))
-            return row.rule(lambda site, *dys: on_tensors(site, dys, known), known)
+            made = row.rule(lambda site, *dys: on_tensors(site, dys, known), known)
+            made.on_tensors = lambda tensors: check_mark(tensors, known)
+            return made
 
         def make(given: dict[str, Any]) -> Any:
             if not {"x", "tensors"}.intersection(given):
@@ -414,12 +439,19 @@ def _by_position(own: Signature) -> Signature:
     return own.replace(parameters=[*needed, *(p for p in given if p not in needed)])
 
 
-def _check_one_shape(row: ZooRow, site: Site) -> None:
-    if len({x.shape for x in site.inputs}) > 1:
-        shapes = ", ".join(f"{x.name}: {list(x.shape)}" for x in site.inputs)
+def _check_tasks(tensors: Sequence[Tensor]) -> None:
+    """GradientError where tensors cannot stand for one that is handed to several tasks."""
+    if len(tensors) == 1:
         raise GradientError(
-            f"{row.name} is for tensors of one shape, which stand for one that is handed out "
-            f"several times, {site!r} has {shapes}"
+            f"it makes one gradient of those of several tasks, and at {tensors[0].name} "
+            f"({tensors[0].where}) one arrives, the sum over all who read it: build it on x and "
+            "times, which hands x out, or mark what each task reads"
+        )
+    if len({x.shape for x in tensors}) > 1:
+        shapes = ", ".join(f"{x.name}: {list(x.shape)}" for x in tensors)
+        raise GradientError(
+            "it is for tensors of one shape, which stand for one that is handed out several "
+            f"times, got {shapes}"
         )
 
 
