@@ -1,4 +1,4 @@
-"""What the array API has beside tensors: dtypes, what is known of them, constants, devices."""
+"""The array API's dtypes, dtype information, constants and devices."""
 
 from __future__ import annotations
 

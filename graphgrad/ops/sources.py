@@ -1,4 +1,4 @@
-"""Where values come from, and identities that a gradient sees differently."""
+"""Constants, placeholders and variables, and identities with a special gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors with some elements changed: gg.at(x)[key].set(values), and windows that move."""
+"""Updates of elements, gg.at(x)[key].set(values), and slices at computed positions."""
 
 from __future__ import annotations
 

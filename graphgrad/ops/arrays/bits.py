@@ -1,4 +1,4 @@
-"""Bits packed into bytes, and taken out of them."""
+"""Packing bits into bytes and unpacking them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements chosen among several tensors, and functions applied piece by piece."""
+"""Selection among several tensors, and piecewise functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether whole tensors are equal or close, and what is a member of what."""
+"""Equality and closeness of whole tensors, and set membership."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences of neighbours."""
+"""Differences of neighbouring elements."""
 
 from __future__ import annotations
 

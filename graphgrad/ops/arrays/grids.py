@@ -1,4 +1,4 @@
-"""Indices and coordinates: grids, triangles, numbers spaced evenly on a logarithmic scale."""
+"""Index grids, coordinates, triangles, and logarithmically spaced numbers."""
 
 from __future__ import annotations
 

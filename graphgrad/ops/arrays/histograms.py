@@ -1,4 +1,4 @@
-"""How many elements have a value, or fall into a bin."""
+"""Counts of values, and histograms."""
 
 from __future__ import annotations
 

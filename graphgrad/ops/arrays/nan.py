@@ -1,4 +1,4 @@
-"""Reductions, places and running sums over what is not NaN."""
+"""Reductions, argmax and cumulative sums that ignore NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places where something holds, elements by them, and how often each is taken.
+"""Indices of true elements, and selection by a mask.
 
 Without `size` the length of what is picked is known only when run. With it, it is that number: what
 is too much is left out, what is missing is filled up, and all backends and vmap can run it.

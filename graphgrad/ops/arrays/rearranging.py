@@ -1,4 +1,4 @@
-"""Axes turned and reversed, products of blocks, and vectors on diagonals."""
+"""Rotated and flipped axes, Kronecker products, and diagonal matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in what is in order: searchsorted, lexsort, isin."""
+"""Searching and sorting: searchsorted, lexsort, isin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distinct elements of a tensor, and what two tensors have in common."""
+"""Set operations: distinct elements, unions and intersections."""
 
 from __future__ import annotations
 

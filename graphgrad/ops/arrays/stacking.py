@@ -1,4 +1,4 @@
-"""Tensors joined and cut as NumPy's everyday functions do: rows, columns, blocks, parts."""
+"""NumPy's functions for stacking and splitting: rows, columns, blocks, parts."""
 
 from __future__ import annotations
 

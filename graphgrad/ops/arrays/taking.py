@@ -1,4 +1,4 @@
-"""Elements taken by index, with a say in what an index out of bounds means."""
+"""Elements taken by index, with a choice of what an index out of bounds means."""
 
 from __future__ import annotations
 

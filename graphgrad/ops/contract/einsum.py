@@ -1,4 +1,4 @@
-"""Sums of products by Einstein's convention."""
+"""Einstein summation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefixes of an associative function, in a depth that grows with the logarithm of their number."""
+"""Parallel prefix scans with an associative function, in logarithmic depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A choice between two bodies."""
+"""Conditionals with two branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that run as long as a test of what they carry on is true."""
+"""Loops that run while a condition on their carry is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A choice between many bodies, by a number."""
+"""Conditionals with many branches, selected by an index."""
 
 from __future__ import annotations
 

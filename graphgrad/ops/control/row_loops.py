@@ -1,4 +1,4 @@
-"""Loops over the rows of tensors: what one run of the body carries on, the next one takes."""
+"""Loops over the rows of tensors, with a carry from one iteration to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors made from nothing, or in the likeness of another; triangles and diagonals."""
+"""New tensors, from a shape or like another tensor; triangles and diagonals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of many gradients, and shapes that can only be checked when run."""
+"""Sums of many gradients, and shape checks at run time."""
 
 from __future__ import annotations
 

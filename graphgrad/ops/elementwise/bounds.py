@@ -1,4 +1,4 @@
-"""The greater and the less of two, and numbers held within bounds, element by element."""
+"""Element-wise maximum, minimum and clipping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, logic on bools and bits, tests of numbers, and the choice between two tensors."""
+"""Comparisons, logical and bitwise operations, tests of numbers, and a choice of two tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What numbers are made of: whole and fractional parts, exponents, spacings, bits and divisors."""
+"""Integer and fractional parts, exponents, spacings, bits and divisors of numbers."""
 
 from __future__ import annotations
 

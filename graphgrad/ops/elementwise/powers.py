@@ -1,4 +1,4 @@
-"""Powers, squares and reciprocals, element by element."""
+"""Element-wise powers, squares and reciprocals."""
 
 from __future__ import annotations
 

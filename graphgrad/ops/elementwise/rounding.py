@@ -1,4 +1,4 @@
-"""The integers near a number, and the number beside it, element by element."""
+"""Element-wise rounding, and the adjacent floating-point number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX functions as ops: their gradient is that of JAX, and again such an op."""
+"""JAX functions as ops, with JAX's gradient, which is again such an op."""
 
 from __future__ import annotations
 

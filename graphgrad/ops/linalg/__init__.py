@@ -1,4 +1,4 @@
-"""Linear algebra under the names of np.linalg and the array API: what gg.linalg offers.
+"""Linear algebra with the names of np.linalg and the array API: the contents of gg.linalg.
 
 diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg, and
 outer takes vectors.

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors, of Hermitian matrices and of any."""
+"""Eigenvalues and eigenvectors of Hermitian and general matrices."""
 
 from __future__ import annotations
 

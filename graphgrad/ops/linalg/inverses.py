@@ -1,4 +1,4 @@
-"""Inverses, powers, and systems of equations with square matrices and tensors."""
+"""Inverses, powers, and linear systems with square matrices and tensors."""
 
 from __future__ import annotations
 

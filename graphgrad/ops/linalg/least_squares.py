@@ -1,4 +1,4 @@
-"""Matrices that have no inverse: rank, pseudo-inverses and least squares."""
+"""Rank, pseudo-inverses and least squares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triangular factors with exchanged rows: lu, and what is solved with them."""
+"""LU factorization with row exchanges, and linear systems solved with it."""
 
 from __future__ import annotations
 

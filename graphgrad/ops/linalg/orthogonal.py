@@ -1,4 +1,4 @@
-"""Orthonormal factors: qr."""
+"""QR factorization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cholesky factors of positive definite matrices, and systems of equations with them."""
+"""Cholesky factors of positive definite matrices, and linear systems with them."""
 
 from __future__ import annotations
 

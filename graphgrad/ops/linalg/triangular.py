@@ -1,4 +1,4 @@
-"""Triangles of matrices, and systems of equations with them."""
+"""Triangular matrices, and linear systems with them."""
 
 from __future__ import annotations
 

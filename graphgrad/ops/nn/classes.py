@@ -1,4 +1,4 @@
-"""Class labels as rows of ones and zeros."""
+"""One-hot encoding of class labels."""
 
 from __future__ import annotations
 

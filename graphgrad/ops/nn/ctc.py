@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: sums over all ways to spread labels over time.
+"""Connectionist temporal classification: sums over all alignments of labels with time steps.
 
 Labels with blanks between them are states in a row; in a step of time one stays, goes on to the
 next state, or beyond a blank to the next but one. Sums over ways are recurrences with three bands,

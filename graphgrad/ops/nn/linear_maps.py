@@ -1,4 +1,4 @@
-"""Linear maps, tables of vectors, and the mean of numbers known by their logarithms."""
+"""Linear layers, embeddings, and the mean of exponentials."""
 
 from __future__ import annotations
 

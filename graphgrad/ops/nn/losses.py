@@ -1,4 +1,4 @@
-"""Losses of regression, of probabilities and of margins, reduced to their mean unless asked."""
+"""Losses for regression, probabilities and margins; by default, their mean."""
 
 from __future__ import annotations
 

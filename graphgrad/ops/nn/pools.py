@@ -1,4 +1,4 @@
-"""Pools over one to three spatial axes: largest, mean and norm of windows, fixed or adaptive."""
+"""Pooling over one to three spatial axes: maximum, mean or norm; fixed or adaptive windows."""
 
 from __future__ import annotations
 

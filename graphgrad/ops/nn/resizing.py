@@ -1,4 +1,4 @@
-"""Images of other sizes: interpolation along each axis, and sampling at points of a grid."""
+"""Resizing by interpolation along each axis, and sampling at grid points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a tensor: its shape, and whether its elements are infinite, real, complex."""
+"""Queries on tensors: shape, and whether elements are infinite, real or complex."""
 
 from __future__ import annotations
 

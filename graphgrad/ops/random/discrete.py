@@ -1,4 +1,4 @@
-"""Random bools, integers and orders."""
+"""Random bools, integers and permutations."""
 
 from __future__ import annotations
 

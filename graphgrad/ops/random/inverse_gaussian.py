@@ -1,4 +1,4 @@
-"""Wald's distribution, the inverse Gaussian one: its gradients are implicit, of every order."""
+"""The inverse Gaussian (Wald) distribution, with implicit gradients of every order."""
 
 from __future__ import annotations
 

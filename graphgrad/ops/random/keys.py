@@ -1,4 +1,4 @@
-"""Keys of random numbers: given, split, made of other keys, or the graph's own for each run."""
+"""Random keys: given, split, derived from other keys, or the graph's own key for each run."""
 
 from __future__ import annotations
 

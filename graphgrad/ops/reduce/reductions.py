@@ -1,4 +1,4 @@
-"""Sums, means, products and extrema over axes, and how often something holds."""
+"""Sums, means, products, extrema and counts over axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements picked along an axis, each column on its own, and put in order."""
+"""Sorting, top-k, and element selection along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing with arrays, and adding at indices."""
+"""Indexing with arrays (gather), and adding at indices (scatter)."""
 
 from __future__ import annotations
 

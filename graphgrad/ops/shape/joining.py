@@ -1,4 +1,4 @@
-"""Tensors joined along an axis, and cut along an axis."""
+"""Concatenating, stacking and splitting along an axis."""
 
 from __future__ import annotations
 

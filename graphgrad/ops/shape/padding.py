@@ -1,4 +1,4 @@
-"""Elements moved, surrounded and repeated: flip, roll, pad, tile, repeat."""
+"""Flip, roll, pad, tile and repeat."""
 
 from __future__ import annotations
 

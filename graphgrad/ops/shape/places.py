@@ -1,4 +1,4 @@
-"""Where something holds: places of which only a run knows how many there are."""
+"""Indices of true elements, whose number is known only at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same elements in another shape, or with the axes in another order."""
+"""Reshaping and transposing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Basic indexing: integers, slices and new axes. One node reads, one node gives the gradient."""
+"""Basic indexing: integers, slices and new axes. One node reads, another computes the gradient."""
 
 from __future__ import annotations
 

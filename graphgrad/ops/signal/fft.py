@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms. Each op is linear, and its adjoint stands beside it.
+"""Discrete Fourier transforms. Each op is linear and is listed with its adjoint.
 
 With w = exp(-2 pi i / n), the transform of n numbers is y[k] = sum over j of x[j] w**(j k). A
 gradient is the plain transpose, without a conjugate, as JAX has it: where a real input makes

@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, the highest power first."""
+"""Polynomials as coefficient vectors, highest power first."""
 
 from __future__ import annotations
 

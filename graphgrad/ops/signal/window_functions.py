@@ -1,4 +1,4 @@
-"""Windows of signals: vectors that fall off towards both ends."""
+"""Window functions that taper towards both ends."""
 
 from __future__ import annotations
 

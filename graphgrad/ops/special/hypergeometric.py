@@ -1,4 +1,4 @@
-"""Hypergeometric functions of real parameters, by which they have no gradient here."""
+"""Hypergeometric functions; there is no gradient with respect to their parameters."""
 
 from __future__ import annotations
 
