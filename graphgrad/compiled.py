@@ -138,7 +138,7 @@ def compile(
 
     Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
-    DTypeError for outputs that are no tensors; TypeError for an unknown option; ExecutionError,
+    DTypeError for outputs that are not tensors; TypeError for an unknown option; ExecutionError,
     with the bytes that are needed, where `memory` is not enough: of unknown lengths when a call
     brings them. A run raises StateError where it would write a state that its thread is writing: in
     a py_function or signal handler.
@@ -631,7 +631,8 @@ def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
     Returns: NumPy arrays in the structure of tensors; None stays None.
 
     Raises: GraphError for a placeholder that is needed and not fed, or tensors of two graphs;
-    ShapeError and DTypeError for an array that does not fit; DTypeError for what is no tensor.
+    ShapeError and DTypeError for an array that does not fit; DTypeError for input that is not a
+    tensor.
 
     >>> x = gg.placeholder((2,), name="x")
     >>> gg.evaluate({"y": 2 * x}, {"x": [1.0, 2.0]})

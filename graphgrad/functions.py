@@ -69,9 +69,9 @@ def function(
     Returns: a function of arrays in the places of fn's tensors; what fn returns comes back as
     arrays.
 
-    Raises: TypeError if fn is no function; when it is called, DTypeError for an argument that is no
-    array of numbers; StateError where fn writes a variable twice, or, built for a second time,
-    one that it makes itself: each build would have its own.
+    Raises: TypeError if fn is not a function; when it is called, DTypeError for an argument that is
+    not an array of numbers; StateError where fn writes a variable twice, or, built for a second
+    time, one that it makes itself: each build would have its own.
 
     >>> w = gg.variable(3.0)
     >>> @gg.function(graph=w.graph)

@@ -157,7 +157,7 @@ def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None)
     """For each x: the sites on its paths to ys, the rule each uses, and why a result is None.
 
     Parameters:
-        ys, xs, stop_gradients, overrides: as for gradients(). Tensors of integers are no error
+        ys, xs, stop_gradients, overrides: as for gradients(). Tensors of integers are not error
             here: that is the reason then.
 
     Returns: an Explanation.

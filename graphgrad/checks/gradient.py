@@ -64,7 +64,7 @@ def check_gradient(
     Returns: a Report, which is true where nothing was found.
 
     Raises: GradientError for a target that is none, and where a function marks no site or several;
-    ValueError for another order.
+    ValueError for an unknown order.
 
     >>> gg.check_gradient(lambda site, dy: 2 * dy, gg.square, np.array([1.0, 3.0])).findings[0].kind
     'truth'

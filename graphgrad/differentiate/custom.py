@@ -39,7 +39,7 @@ def custom_gradient(f: Callable[..., tuple[X, Callable[..., Any]]]) -> Callable[
     has.
 
     grad_fn(*dys) returns one gradient per argument leaf, as a rule returns them. It may close over
-    anything. If f reads variables that are no arguments, grad_fn takes a further `variables` and
+    anything. If f reads variables that are not arguments, grad_fn takes a further `variables` and
     returns (dxs, dvars). It may return (dxs, grad_fn2): the gradient of dxs with respect to xs, and
     so on for higher orders.
 
@@ -235,7 +235,7 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
 
 
 def _variables(region: Region, start: int, leaves: Sequence[Tensor]) -> list[Tensor]:
-    """The variables read inside that are no arguments, in order of first use."""
+    """The variables read inside that are not arguments, in order of first use."""
     variables: dict[Tensor, None] = {}
     for node in region.graph.nodes[start:]:
         if region.contains(node.region):

@@ -75,8 +75,8 @@ def jacobian(
     Returns: the structure of xs, of tensors of shape y.shape + x.shape and the dtype of x; None (or
     zeros, for unconnected="zero") where nothing flows.
 
-    Raises: GradientError if y is no tensor; ShapeError where a length of y is unknown; DTypeError
-    for a complex y that is not said to be holomorphic; what gradients() raises.
+    Raises: GradientError if y is not a tensor; ShapeError where a length of y is unknown;
+    DTypeError for a complex y that is not said to be holomorphic; what gradients() raises.
 
     >>> x = gg.constant([1.0, 2.0])
     >>> gg.evaluate(gg.jacobian(gg.cumsum(x * x), x))

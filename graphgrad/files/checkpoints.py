@@ -64,7 +64,7 @@ class Checkpoints:
         folder: where they are; it is made if it is not there.
         keep: how many are kept, the newest; None: all.
 
-    Raises: ValueError for a keep that is no number from 1.
+    Raises: ValueError for a keep that is not a number from 1.
 
     >>> import tempfile
     >>> v = gg.variable(1.0, name="v")
@@ -107,8 +107,8 @@ class Checkpoints:
 
         Returns: nothing.
 
-        Raises: TypeError for what is no graph; FileError where there are checkpoints of later
-        steps, of another run, or for metadata that cannot be saved; OSError of the disk.
+        Raises: TypeError for input that is not a graph; FileError where there are checkpoints of
+        later steps, of another run, or for metadata that cannot be saved; OSError of the disk.
         """
         _check_graph("save(step, graph)", graph)
         if not isinstance(step, int | np.integer) or type(step) is bool or not 0 <= step < 10**12:
@@ -147,7 +147,8 @@ class Checkpoints:
         Returns: a Checkpoint; None where there is none.
 
         Raises: StateError, which lists them all, for variables that are not those of the
-        checkpoint: then no value changes; TypeError for what is no graph; FileError for one that a
+        checkpoint: then no value changes; TypeError for input that is not a graph; FileError for
+            one that a
         newer graphgrad has written, which stays where it is, where all were removed meanwhile, and
         where processes that run one program together do not see the same checkpoints; OSError of
         the disk.

@@ -102,9 +102,9 @@ def load(
 
     Returns: a GraphFile.
 
-    Raises: FileError, which names the file, the part and the reason, for what is no such file (nor
-    any file: a directory, a device, a pipe), is damaged, is of a newer version, or does not mean
-    here what it meant; OSError of the disk; ValueError for another word in `rules`.
+    Raises: FileError, which names the file, the part and the reason, for input that is not such a
+    file (nor any file: a directory, a device, a pipe), is damaged, is of a newer version, or does
+    not mean here what it meant; OSError of the disk; ValueError for another word in `rules`.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((2,), name="x")

@@ -72,9 +72,9 @@ def save(
     Returns: nothing.
 
     Raises: FileError for what no file can hold, with its place: a py_function without a name (see
-    gg.register_function), an attribute of a region that is no plain value; what a rule raises when
-    it is traced; ValueError for an order below 1; GraphError for a body or inside an open region;
-    OSError of the disk.
+    gg.register_function), an attribute of a region that is not a plain value; what a rule raises
+    when it is traced; ValueError for an order below 1; GraphError for a body or inside an open
+    region; OSError of the disk.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((), name="x")

@@ -37,8 +37,8 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
 
     Returns: nothing.
 
-    Raises: ValueError for another suffix; TypeError for another path or state; DTypeError for what
-    is no array of numbers, and for dtypes that the format does not have; StateError for a state
+    Raises: ValueError for another suffix; TypeError for another path or state; DTypeError for
+    non-numeric input, and for dtypes that the format does not have; StateError for a state
     that knows no graph; GraphGradError where safetensors is not installed.
 
     Source: [Hugging Face, safetensors, "Format"]; [NumPy, numpy.lib.format].

@@ -118,7 +118,7 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     Returns: Healed: `.ys` with the structure of ys, `.sites`, and a table by `print`.
 
     Raises: GraphError for tensors of several graphs, and where ys are computed from gradients;
-        TypeError for what is no tensor; for at, MissingBackendError without mpmath, and
+        TypeError for input that is not a tensor; for at, MissingBackendError without mpmath, and
         ExecutionError for a node that has no value in many digits.
 
     >>> x = gg.constant(1000.0)

@@ -61,7 +61,7 @@ def open_jax(fn: Callable[..., Any], *args: Any, parameters: str = "variables") 
 
 
 def check_openable(fn: Any, parameters: Any, who: str) -> None:
-    """TypeError for what is no function, ValueError for other parameters."""
+    """TypeError for input that is not a function, ValueError for other parameters."""
     if not callable(fn):
         raise TypeError(f"{who} takes a function of JAX arrays, got {fn!r}")
     if parameters not in PARAMETERS:

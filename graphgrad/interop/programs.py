@@ -38,8 +38,9 @@ def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables
     line of the first; `.weights`, the variables by name; `.writes`, those of them that the program
     writes. `print` shows it as a table.
 
-    Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for what is
-    no function; GradientError for hooks on gradients, and tensors whose gradient would be lost.
+    Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for input
+    that is not a function; GradientError for hooks on gradients, and tensors whose gradient would
+    be lost.
 
     >>> import jax
     >>> p, x = {"w": np.ones((3, 4))}, jax.ShapeDtypeStruct((2, 3), "float64")
@@ -94,14 +95,14 @@ def retrofit(
         mark: mark(graph) marks the graph: graph.mark(gg.select.op("Relu"), gg.rules.guided()).
         *examples: arguments for which it is opened now. For others, and without examples, it is
             opened when it is called, once for each signature: shapes, dtypes, the structure of the
-            arguments, the values of what is no array, and which modules are in training.
+            arguments, the values of what is not an array, and which modules are in training.
         gradients: how many times it may be differentiated. Once more is an error.
 
     Returns: a function, or a module of PyTorch, that is called as fn is.
 
     Raises: MissingBackendError without JAX; what `open_jax`, `open_torch` and `mark` raise, when it
-    is opened; StateError where `mark` adds variables; TypeError for what is no function; ValueError
-    for less than 0 gradients.
+    is opened; StateError where `mark` adds variables; TypeError for input that is not a function;
+    ValueError for less than 0 gradients.
 
     Gradient: that of the rules, and of JAX or PyTorch elsewhere.
 

@@ -262,8 +262,8 @@ def assume(*stated: Inequality | bool) -> None:
 
     Returns: nothing.
 
-    Raises: ShapeError for what never holds; TypeError for what is no comparison of lengths. A run
-    raises ShapeError where it is not so.
+    Raises: ShapeError for what never holds; TypeError for input that is not a comparison of
+    lengths. A run raises ShapeError where it is not so.
 
     >>> x = gg.placeholder(("N",), name="x")
     >>> x[1:].shape

@@ -71,7 +71,8 @@ def mark(
     A node site gets a stamp: the rule answers for the node, as under gradient_override_map. With
     inputs, outputs, escape, order or attrs, which a stamp cannot hold, it becomes a region of one
     node. A group becomes a region; regions that lie in it whole are then inside it. Constants that
-    only the group reads join it, and others are no inputs of it: as in a block, numbers are inside.
+    only the group reads join it, and others are not inputs of it: as in a block, numbers are
+    inside.
 
     Matches in bodies of control flow are marked there: a loop's body at every iteration.
 
@@ -100,7 +101,8 @@ def mark(
         replace: put the rule in place of one that is marked there already; for a selection of
             regions this is needed.
         allow_inside: everything selected may lie inside a region that is there.
-        allow_empty: a selection of nothing, or of nothing that a gradient can reach, is no error.
+        allow_empty: a selection of nothing, or of nothing that a gradient can reach, is not an
+            error.
         together: whether it is a site of tensors.
 
     Returns: the sites, a list of nodes and regions.
@@ -179,8 +181,8 @@ def unmark(graph: Graph, selection: Any) -> list[Site]:
 
     Returns: the sites, a list of nodes and regions.
 
-    Raises: RegionError where nothing selected is marked, for a group that is no marked region, and
-    for a region that is still open.
+    Raises: RegionError where nothing selected is marked, for a group that is not a marked region,
+    and for a region that is still open.
 
     >>> x = gg.constant([1.0, -1.0])
     >>> y = gg.override("Identity")(gg.nn.relu)(x)
@@ -216,7 +218,7 @@ def _to_the_end(change: Callable[[], T]) -> T:
 
 
 def sites_of(selection: Any, graph: Graph, lenient: bool = False) -> list[Target]:
-    """What an override of the call is for: nodes, regions, and groups that are no marked region.
+    """What an override of the call is for: nodes, regions, and groups that are not marked regions.
 
     lenient: it may select nothing, and name what is not in the graph.
     RegionError for a group that overlaps a region only in part, and for nodes without a gradient.
@@ -447,7 +449,7 @@ def _take_in(fresh: Sequence[NewRegion]) -> None:
 
 
 def _marked(target: Target) -> Site | None:
-    """The mark that a target has; RegionError for a group that is no region."""
+    """The mark that a target has; RegionError for a group that is not a region."""
     if isinstance(target, Region):
         marked = target.on_tensors or (members_of(target) and target.group is None)
         return target if marked else None

@@ -50,13 +50,13 @@ class override_gradient(Scope):
         order: at second order, reads of site.outputs: "again" (the rule answers again), "through"
             (the inside does), "error" (differentiating the rule is an error).
         late: do not check the name now, only when a gradient needs it.
-        allow_empty: a block that marks nothing, or of which the rule can never be called, is no
-            error.
+        allow_empty: a block that marks nothing, or of which the rule can never be called, is
+            not an error.
         **attrs: anything else is there for the rule as site.attrs.
 
-    Raises: UnknownGradientError at the `with`; GradientError for what is no rule; ValueError for
-    another escape or order; RegionError at the end of a block that marked nothing, or reads or
-    makes only integers and booleans.
+    Raises: UnknownGradientError at the `with`; GradientError for input that is not a rule;
+    ValueError for another escape or order; RegionError at the end of a block that marked nothing,
+    or reads or makes only integers and booleans.
 
     Gradient: that of the rule.
 
@@ -170,7 +170,7 @@ def override(rule: Any, **options: Any) -> override_gradient:
 
     Returns: a decorator.
 
-    Raises: what override_gradient raises; a region's errors when the function is called.
+    Raises: the errors of override_gradient; a region's errors when the function is called.
 
     Gradient: that of the rule.
 
@@ -308,12 +308,12 @@ class gradient_override_map(Scope):
         op_type_map: {op type: rule}, a rule as for override_gradient; None restores the op's own
             gradient.
         late: do not check names now, only when a gradient needs them.
-        allow_empty: a map that stamps nothing on which a rule could act is no error.
+        allow_empty: a map that stamps nothing on which a rule could act is not an error.
 
     Raises: RegionError for an unknown op type or one without inputs, UnknownGradientError for an
-    unknown name, TypeError for what is no such mapping; at the end of the block, RegionError for a
-    map of which no entry matched a node, and an entry that matched only nodes that read or make
-    nothing but integers and booleans.
+    unknown name, TypeError for input that is not such a mapping; at the end of the block,
+    RegionError for a map of which no entry matched a node, and an entry that matched only nodes
+    that read or make nothing but integers and booleans.
 
     Gradient: that of the rules, node by node.
 

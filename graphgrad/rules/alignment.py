@@ -42,8 +42,8 @@ def feedback(
     bias.
 
     Raises: TypeError for a seed or std beside weights, which would not be read; GradientError at a
-    site that is no layer; ShapeError where weights are to be drawn for
-    what is no matrix of known lengths.
+    site that is not a layer; ShapeError where weights are to be drawn for
+    input that is not a matrix of known lengths.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[1.0], [1.0]])
     >>> rule = gg.rules.feedback(np.array([[5.0, 6.0]]))
@@ -96,7 +96,7 @@ def target_prop(inverse: Callable[[Tensor], Tensor]) -> Rule:
 
     Returns: a rule for a site of one output, whose first input is x.
 
-    Raises: TypeError if inverse is no function; GradientError where it gives another shape.
+    Raises: TypeError if inverse is not a function; GradientError where it gives another shape.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[2.0], [1.0]])
     >>> rule = gg.rules.target_prop(lambda y: y * [[0.5, 0.0]])

@@ -37,8 +37,8 @@ def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9)
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: ValueError unless alpha - beta = 1 and beta >= 0; GradientError at a site that is no
-    layer.
+    Raises: ValueError unless alpha - beta = 1 and beta >= 0; GradientError at a site that is
+    not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_alpha_beta(1.0, 0.0)})
@@ -95,7 +95,7 @@ def lrp_signed_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, -1.0]]), gg.constant([[2.0], [4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_signed_gamma(1.0)})
@@ -144,7 +144,7 @@ def lrp_flat(epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers; it is for the first one.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_flat()})

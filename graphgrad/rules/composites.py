@@ -39,7 +39,7 @@ def lrp_wsquare(epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers; it is for the first one.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[1.0], [2.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_wsquare()})
@@ -78,7 +78,7 @@ def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_zplus()})

@@ -50,7 +50,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
 
     Returns: a rule for `relevance`.
 
-    Raises: GradientError at a region with a product that is no layer.
+    Raises: GradientError at a region with a product that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_epsilon(1e-9)})
@@ -94,7 +94,7 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9, bias: bool = True) -> 
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_gamma(1.0)})
@@ -138,7 +138,7 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
     Returns: a rule for `relevance`, of layers.
 
     Raises: ValueError for an empty box, which a run raises for tensors; GradientError at a site
-    that is no layer.
+    that is not a layer.
 
     >>> x, w = gg.constant([[0.5, 0.5]]), gg.constant([[2.0], [-2.0]])
     >>> r = gg.rules.relevance(x @ w + 1.0, x, {"MatMul": gg.rules.lrp_zbox(0.0, 1.0)})
@@ -209,7 +209,7 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
 
     Returns: a rule for `relevance`, of nodes that are products.
 
-    Raises: GradientError at a site that is no product.
+    Raises: GradientError at a site that is not a product.
 
     >>> x, y = gg.constant(3.0), gg.constant(2.0)
     >>> [round(float(r), 6) for r in gg.evaluate(gg.rules.relevance(x * y, [x, y]))]

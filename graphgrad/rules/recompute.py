@@ -54,7 +54,7 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns: fn as a function of the same arguments.
 
-    Raises: TypeError if fn is no function.
+    Raises: TypeError if fn is not a function.
 
     >>> x = gg.constant(2.0)
     >>> y = gg.rules.checkpoint(lambda x: gg.exp(gg.log(x) * 3))(x)

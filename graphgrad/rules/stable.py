@@ -126,7 +126,7 @@ def masked(
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
-    Raises: TypeError if f or mask is no function; GradientError at another site.
+    Raises: TypeError if f or mask is not a function; GradientError at another site.
 
     >>> x = gg.constant([0.0, 4.0])
     >>> positive = lambda x: x > 0

@@ -120,7 +120,7 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
 
 
 def _as_typed(x: Tensor, t: Any) -> Any:
-    """A tangent at x's own type: a length that is not known yet is checked when run."""
+    """A tangent at x's own type: a length that is not known yet is checked at run time."""
     if t is None or x.type.static:
         return t
     with deriving(x):

@@ -113,7 +113,7 @@ def kept_as(transplant: Transplant, node: Node, inputs: Tensors) -> Tensors:
 
 
 def _keep_apart(transplant: Transplant, node: Node, new: Node) -> None:
-    """Give lengths that have a placeholder's name that of the one here: they are no others'."""
+    """Give lengths that have a placeholder's name that of the one here: they are not others'."""
     dims = enumerate(node.outputs[0].shape)
     own = {f"{node.name}.{i}": f"{new.name}.{i}" for i, d in dims if d == f"{node.name}.{i}"}
     renamed = {old: Length(name) for old, name in own.items() if old != name}

@@ -104,9 +104,9 @@ def load(
 
     Returns: an OnnxModel: graph, inputs, outputs, and tensors by the names of the file.
 
-    Raises: FileError, which names the file, the node and the reason, for what is no model, is
-    damaged, leads out of its folder, or holds what no graph has; GraphGradError without the package
-    onnx; UnknownGradientError for a rule that nobody registered; OSError of the disk.
+    Raises: FileError, which names the file, the node and the reason, for input that is not a model,
+    is damaged, leads out of its folder, or holds what no graph has; GraphGradError without the
+    package onnx; UnknownGradientError for a rule that nobody registered; OSError of the disk.
 
     Source: the ONNX specification, "Open Neural Network Exchange Intermediate Representation".
 
@@ -301,7 +301,7 @@ class _Loading:
 
 
 def _type_of(said: Any) -> tuple[Any, tuple[Any, ...] | None]:
-    """dtype and shape of an input; FileError for what is no tensor of numbers."""
+    """dtype and shape of an input; FileError for input that is not a tensor of numbers."""
     what = f"the input {said.name!r:.80}"
     kind = said.type.WhichOneof("value")
     if kind != "tensor_type":

@@ -116,9 +116,9 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     Returns: their structure of tensors; lengths in which the two differ are unknown.
 
     Raises: ShapeError for a pred with axes (use gg.where to choose element by element), and where
-    structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
-    StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
-    function.
+    structures or ranks differ; DTypeError for a pred that is not a bool, and where dtypes differ;
+    StateError for a placeholder, variable or assign() in a branch; TypeError for input that
+    is not a function.
 
     >>> x = gg.constant(-2.0)
     >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)

@@ -28,7 +28,7 @@ def switch(index: Any, branches: Sequence[Callable[..., X]], *operands: Any) -> 
     Returns: their structure of tensors; lengths in which they differ are unknown.
 
     Raises: ShapeError for an index with axes, no branch, or branches whose structures or ranks
-    differ; DTypeError for an index that is no integer, or branches whose dtypes differ.
+    differ; DTypeError for an index that is not an integer, or branches whose dtypes differ.
 
     Gradient: that of the branch that is taken.
 

@@ -175,7 +175,7 @@ def scan(
     Raises: ShapeError for xs of other lengths, without axes, or no length at all, and for a carry
     that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
     placeholder, variable or assign() in the body; TypeError for an f that returns no pair, a
-    length or unroll that is no int, or a reverse that is no bool.
+    length or unroll that is not an int, or a reverse that is not a bool.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.scan].
 
@@ -302,7 +302,7 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
 
     Returns: the structure of init.
 
-    Raises: as gg.scan; TypeError for bounds that are no integers.
+    Raises: as gg.scan; TypeError for bounds that are not integers.
 
     Gradient: that of the runs one after the other.
 
@@ -367,8 +367,8 @@ def while_loop(
 
     Returns: the structure of init.
 
-    Raises: DTypeError for a test that is no bool, or a carry that changes its dtype; ShapeError for
-    a test with axes, no carry, or a carry that changes structure or shape; StateError for a
+    Raises: DTypeError for a test that is not a bool, or a carry that changes its dtype; ShapeError
+    for a test with axes, no carry, or a carry that changes structure or shape; StateError for a
     placeholder, variable or assign() in the loop; ExecutionError, when run, if the test is still
     true after max_trips runs.
 

@@ -77,7 +77,7 @@ class AddN(Op):
 
 
 class EnsureLike(Op):
-    """y = x, checked when run to have the shape of the second input. Gradient: dx = dy.
+    """y = x, checked at run time to have the shape of the second input. Gradient: dx = dy.
 
     message  what the error says
     """

@@ -172,7 +172,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
     Returns: shape and dtype of x.
 
-    Raises: ShapeError if the matrices are not square; TypeError if n is no int.
+    Raises: ShapeError if the matrices are not square; TypeError if n is not an int.
 
     Gradient: that of the matrix products it is made of.
 

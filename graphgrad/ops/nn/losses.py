@@ -319,7 +319,7 @@ def nll_loss(
     Parameters:
         log_probs: one for each class along the axis, as of log_softmax; floating.
         target: class numbers, integers, the shape of log_probs without the axis; the loss of one
-            that is no class is NaN.
+            that is not a class is NaN.
         weight: None, or a factor for each class; the mean is over their sum.
         ignore_index: a class number whose examples have a loss of 0 and do not count in a mean.
         reduction: "mean", "sum" or "none".
@@ -327,8 +327,8 @@ def nll_loss(
 
     Returns: 0-d, or the shape of target; dtype of log_probs.
 
-    Raises: ShapeError where target or weight do not fit; DTypeError for class numbers that are no
-        integers, and complex log_probs; ValueError for another reduction.
+    Raises: ShapeError where target or weight do not fit; DTypeError for class numbers that are
+        not integers, and complex log_probs; ValueError for another reduction.
 
     Gradient: dlog_probs = -dy at the classes that are named, times their weight, else 0.
 
@@ -606,7 +606,7 @@ def multi_margin_loss(
     Parameters:
         x: scores, (..., C), C known.
         target: class numbers, integers, the shape of x without the last axis; the loss of one that
-            is no class is NaN.
+            is not a class is NaN.
         p: 1 or 2.
         margin: a Python number.
         weight: None, or a factor for each class, that of the target.
@@ -614,8 +614,8 @@ def multi_margin_loss(
 
     Returns: 0-d, or the shape of target; dtype of x.
 
-    Raises: ShapeError where target does not fit; DTypeError for class numbers that are no integers;
-        ValueError for another reduction or p.
+    Raises: ShapeError where target does not fit; DTypeError for class numbers that are not
+        integers; ValueError for another reduction or p.
 
     Gradient: that of the formula, 0 where the margin is just met.
 
@@ -651,7 +651,7 @@ def multilabel_margin_loss(x: TensorLike, target: TensorLike, reduction: str = "
 
     Returns: 0-d, or the shape of x without its last axis; dtype of x.
 
-    Raises: ShapeError where the shapes differ; DTypeError for class numbers that are no integers;
+    Raises: ShapeError where the shapes differ; DTypeError for class numbers that are not integers;
         ValueError for another reduction. A run raises IndexError for one that is too great.
 
     Gradient: that of the formula, 0 where the margin is just met.

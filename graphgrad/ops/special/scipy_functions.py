@@ -223,7 +223,7 @@ def with_orders(
 
 
 def is_order(n: Any) -> bool:
-    """Whether an order is no number, but a tensor or an array."""
+    """Whether an order is not a number, but a tensor or an array."""
     return isinstance(n, Tensor | list | tuple) or np.ndim(n) > 0
 
 

@@ -112,7 +112,7 @@ class Selector:
 
         Returns: a Selection.
 
-        Raises: RegionError for what are no tensors.
+        Raises: RegionError for anything but tensors.
 
         >>> x = gg.variable(2.0)
         >>> y = gg.exp(x * x)
