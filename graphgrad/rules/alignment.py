@@ -26,7 +26,7 @@ FAMILY = "alignment"
 def feedback(
     weights: TensorLike | None = None, seed: TensorLike | None = None, std: float | None = None
 ) -> Rule:
-    """For a layer: errors go back through fixed weights, drawn at random if none are given.
+    """For a layer: errors are sent back through fixed weights, random if none are given.
 
     dx = dy @ weights; the layer's own weights and bias get their gradient
     [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for deep
@@ -86,7 +86,7 @@ def _drawn(w: Tensor, seed: Any, std: float | None) -> Tensor:
 
 @entry(FAMILY, "policy", linear=False)
 def target_prop(inverse: Callable[[Tensor], Tensor]) -> Rule:
-    """For a layer: its input is told the difference of what an inverse makes of two targets.
+    """For a layer: its input gets the difference between an inverse's values at two targets.
 
     dx = inverse(y) - inverse(y - dy); what else the layer reads gets its own gradient, of half the
     squared distance of y to its target y - dy

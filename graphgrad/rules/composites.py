@@ -64,7 +64,7 @@ def lrp_wsquare(epsilon: float = 1e-9) -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
-    """What speaks for the score alone is shared: `lrp_alpha_beta` of 1 and 0.
+    """Only positive contributions are shared: `lrp_alpha_beta` with 1 and 0.
 
     R_j = sum_k p_jk R_k / p_k, p_jk the positive part of x_j w_jk, p_k their sum with that part of
     the bias

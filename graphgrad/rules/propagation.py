@@ -38,7 +38,7 @@ FAMILY = "relevance"
 
 @entry(FAMILY, "attribution")
 def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
-    """Relevance is shared in proportion to each input's part in the sum; epsilon keeps some.
+    """Relevance is shared in proportion to each input's part in the sum; epsilon absorbs some.
 
     R_j = sum_k x_j w_jk R_k / (z_k + epsilon * sign(z_k)), for a layer (its first input is x, or
     the one that carries relevance) and for any other linear op (all its inputs share); of an op
@@ -82,7 +82,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9, bias: bool = True) -> Rule:
-    """Positive weights count more, which favours what speaks for the score.
+    """Positive weights count more, which favours positive contributions to the score.
 
     R_j = sum_k x_j v_jk R_k / z'_k, v = w + gamma * max(w, 0), z' the layer's output with v
     [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
@@ -193,7 +193,7 @@ def lrp_pass() -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
-    """Of factors that all carry relevance each has an equal part, but gates have none.
+    """Factors that carry relevance get equal parts, and gates get none.
 
     R_x = R_y = R / 2 for z = x * y, for a product of matrices x * (the gradient of z at R / 2 z);
     R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh, clip), an attention weight (softmax) or
@@ -241,7 +241,7 @@ def relevance(
     unknown: str = "error",
     epsilon: float = 1e-6,
 ) -> Any:
-    """How much of a score comes from each element of x, by layer-wise relevance propagation.
+    """The part of a score that comes from each element of x, by layer-wise relevance propagation.
 
     R(x), with R(score) = score. Layers, sums and pooling share in proportion to their terms, with
     epsilon; what moves elements or picks them moves their relevance; activations pass it on;
@@ -301,7 +301,7 @@ def conservation(
     unknown: str = "error",
     epsilon: float = 1e-6,
 ) -> Conservation:
-    """`relevance`, with what did not reach x: the shares of biases and of stabilisers.
+    """`relevance`, including the relevance that does not reach x: shares of biases and stabilisers.
 
     sum of score = sum of R(x) + biases + stabiliser + rest, where rest is zero if all the rules are
     those of the library

@@ -305,7 +305,7 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
 
 @entry(FAMILY, "surrogate")
 def fake_float8(x: TensorLike, step: TensorLike, format: str = "e4m3fn") -> Tensor:
-    """x in multiples of a step by floating numbers of eight bits, the greatest ones at most.
+    """x rounded to 8-bit floats times a step, saturating at the largest float.
 
     v = x / step, inside where |v| <= largest: dx = dy inside, else 0; dstep = sum of dy *
     (rounded v - v inside, else largest with the sign of v)
