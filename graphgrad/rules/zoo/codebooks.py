@@ -353,7 +353,7 @@ def _hot_bits(bits: Tensor) -> Tensor:
     needs=(shapes(x="... bits", drawn="... bits"),),
 )
 def binary_mapper(x: Tensor, drawn: Draw) -> Tensor:
-    """The one-hot vector of a number made of random bits; backward, the product of probabilities."""
+    """The one-hot vector of a number of random bits; backward, the product of probabilities."""
     count = m.length(x)
     y = m.ones_like(x[..., :1])
     for i in range(count):
