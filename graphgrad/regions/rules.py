@@ -155,18 +155,19 @@ def register_gradient(
     """Decorator: register fn(site, *dys) under a name.
 
     Parameters:
-        name: what scopes, marks and overrides call it by.
-        replace: whether a name that is taken is given to fn.
-        contract: what the rule declares itself to be: "exact", "stop", "estimator", "attribution",
-            "policy", gg.surrogate_of(f), gg.scaled(s); check_gradient then tests that.
-        linear: declare whether it is linear in dys, which forward mode needs to know.
+        name: the name by which scopes, marks and overrides refer to the rule.
+        replace: whether to replace an existing rule with this name.
+        contract: the property that the rule declares, which check_gradient tests: "exact", "stop",
+            "estimator", "attribution", "policy", gg.surrogate_of(f), gg.scaled(s).
+        linear: whether the rule is linear in dys, which forward mode needs to know; None: detect
+            it.
         jvp: jvp(site, *dxs) -> tangents of the outputs: the rule's own forward mode.
 
     Returns: a decorator that returns the function unchanged.
 
-    Raises: DuplicateGradientError, which shows both lines, for a name that is taken, unless it is
-    the same function again (same module and qualified name, as when a notebook cell runs twice) or
-    replace=True; TypeError if name is not a string or fn no function.
+    Raises: DuplicateGradientError, with both lines, for a name that is already taken, unless it is
+    the same function (same module and qualified name, such as when a notebook cell runs twice) or
+    replace=True; TypeError if name is not a string or fn is not a function.
 
     >>> @gg.register_gradient("double")
     ... def double(site, dy):
