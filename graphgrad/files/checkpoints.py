@@ -54,15 +54,15 @@ class Checkpoint(NamedTuple):
 
 
 class Checkpoints:
-    """A folder with the values of a graph's variables at its last steps.
+    """A folder of checkpoints: the values of a graph's variables at its last steps.
 
-    A checkpoint is complete or not there, whenever the process ends. It holds no structure: it
-    belongs to the graph that the same code builds again, whose variables have the same names,
-    shapes and dtypes. What a run draws without a seed goes on where it was.
+    A checkpoint is either complete or absent, whenever the process ends. It does not contain the
+    graph: to resume, build the graph again, with variables of the same names, shapes and dtypes.
+        Random draws without a seed continue where they were.
 
     Parameters:
-        folder: where they are; it is made if it is not there.
-        keep: how many are kept, the newest; None: all.
+        folder: the folder, which is created if it does not exist.
+        keep: the number of checkpoints to keep; None: all.
 
     Raises: ValueError for a keep that is not a number from 1.
 

@@ -74,19 +74,20 @@ def retrofit(
     *examples: Any,
     gradients: int = 2,
 ) -> Callable[..., Any]:
-    """A function of JAX or a module of PyTorch with rules put on what is inside, as what it was.
+    """Add rules inside a JAX function or a PyTorch module, and return a JAX function or PyTorch
+    module.
 
-    It is opened as by `open_jax` or `open_torch`, `mark` puts rules on its graph, and what is
-    compiled comes back: the same values, and the gradients of the rules.
+    The function is opened as by `open_jax` or `open_torch`, `mark` puts rules on its graph, and the
+    result is compiled: it has the same values, and the gradients of the rules.
 
-    A function of JAX takes and returns the pytrees of fn, and goes through `jax.jit`, `grad`,
-    `vmap`, `scan` and all that `as_jax` says. What is an argument of fn, a tree of parameters too,
-    is one still, with a gradient of its own.
+    A JAX function takes and returns the pytrees of fn, and works with `jax.jit`, `grad`, `vmap`,
+    `scan` and all transforms listed for `as_jax`. All arguments of fn, including trees of
+    parameters, remain arguments with gradients.
 
-    A module of PyTorch becomes a module with the same parameters, buffers, children and modes: what
-    trains one trains the other, and `state_dict` is that of both. `backward`, `torch.func` and what
-    else `to_torch` says hold of it; what the module writes into its buffers is written. A function
-    of tensors becomes a function.
+    A PyTorch module becomes a module with the same parameters, buffers, children and modes:
+    training one trains the other, and they share a `state_dict`. `backward`, `torch.func` and the
+    other features of `to_torch` work; writes into buffers are carried out. A function of tensors
+    becomes a function.
 
     Parameters:
         fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox; or

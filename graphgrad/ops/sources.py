@@ -344,7 +344,8 @@ def apart(tensors: Sequence[Any]) -> list[Any]:
 
 @documented(StopGradient)
 def stop_gradient(x: TensorLike) -> Tensor:
-    """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None.
+    """y = x without a gradient: if ys depend on x only through it, the gradient with respect to x
+    is None.
 
     >>> x = gg.constant(3.0)
     >>> gg.evaluate(gg.gradients(x * gg.stop_gradient(x), x))

@@ -132,7 +132,7 @@ def black_box(
 
     Returns: a tensor for one output, else a tuple.
 
-    Raises: the errors of gg.py_function; TypeError for another option, or one beside an adjoint,
+    Raises: the errors of gg.py_function; TypeError for an unknown option, or one beside an adjoint,
     which nothing would read; RegionError if no input or no output is floating. A run raises
     ExecutionError where f or the adjoint returns something else than promised.
 

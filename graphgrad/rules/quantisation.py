@@ -107,7 +107,7 @@ def lsq(
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ValueError for another word, and for a step that is not > 0, which a run raises for a
+    Raises: ValueError for an unknown word, and for a step that is not > 0, which a run raises for a
     tensor; ShapeError if the shapes do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))

@@ -136,8 +136,8 @@ def write_picture(
 
     Returns: nothing.
 
-    Raises: ValueError for another suffix; what to_svg raises; OSError where the file cannot be
-    written.
+    Raises: ValueError for an unsupported suffix; what to_svg raises; OSError where the file cannot
+    be written.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

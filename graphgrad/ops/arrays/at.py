@@ -453,13 +453,13 @@ class AtIndex:
 def at(x: TensorLike) -> At:
     """gg.at(x)[key].set(values): x with some elements changed, as a new tensor.
 
-    Beside `set`: `add`, `subtract`, `multiply`, `divide`, `power`, `min`, `max`; and `get`,
-    which reads, with a mode for indices out of bounds.
+    Other methods are `add`, `subtract`, `multiply`, `divide`, `power`, `min`, `max`, and `get`,
+    which reads elements, with a mode for indices out of bounds.
 
     Parameters: x: any shape and dtype. The key is any that x[key] takes, masks included; values are
         cast to the dtype of x and broadcast to x[key].
 
-    Returns: what [key] is applied to; then a method gives a tensor of the shape and dtype of x.
+    Returns: an object to index with [key]; its methods return a tensor of the shape and dtype of x.
 
     Raises: ShapeError for a key that does not fit x, or values that do not broadcast; DTypeError
         for an invalid index, and for values of a kind that x cannot hold, such as floats for

@@ -190,7 +190,7 @@ def quantile(
         where elements are picked, else floating.
 
     Raises: ShapeError if a has no such axis or nothing along it, or for a q or weights of another
-        shape; ValueError for another method, and a q beyond 0 and 1; DTypeError if a is complex.
+        shape; ValueError for an unknown method, and a q beyond 0 and 1; DTypeError if a is complex.
 
     Gradient: dy to the two elements, times 1 - t and t; of equal elements, those count that a
         stable sort puts there. dq = dy * (upper - lower) * dt/dq, 0 where elements are picked.

@@ -306,7 +306,7 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
 
     Raises: as gg.scan; TypeError for bounds that are not integers.
 
-    Gradient: that of the runs one after the other.
+    Gradient: that of the iterations.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.fori_loop].
 

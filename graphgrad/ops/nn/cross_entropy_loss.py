@@ -178,7 +178,7 @@ def cross_entropy(
     Returns: shape of logits without the axis, or 0-d; dtype of logits.
 
     Raises: ShapeError if the labels do not fit, or there is no such axis; DTypeError for complex
-        logits and for class numbers that are not integers; ValueError for another reduction or
+        logits and for class numbers that are not integers; ValueError for an unknown reduction or
         smoothing, and for an index to ignore among probabilities.
 
     Gradient: dx = dy * (softmax(x) - one_hot(label)), or dy * (softmax(x) * sum(p) - p); dp = -dy *

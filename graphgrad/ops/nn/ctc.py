@@ -200,8 +200,8 @@ def ctc_loss(
     Returns: 0-d, or (N,); dtype of log_probs.
 
     Raises: ShapeError where the shapes do not fit, or lengths depend on values; DTypeError for
-        numbers that are not integers; ValueError for another reduction. A run raises IndexError for
-        a class or a length that is too great.
+        numbers that are not integers; ValueError for an unknown reduction. A run raises IndexError
+        for a class or a length that is too great.
 
     Gradient: dlog_probs[t, n, c] = -dy * the probability, given the targets, that class c is said
         at step t; 0 where the loss is infinite.
