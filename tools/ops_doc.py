@@ -411,11 +411,13 @@ def tables():
         about = import_module(module).__doc__.partition("\n")[0]
         yield f"\n## {module.removeprefix('graphgrad.ops.').replace('.', ', ')}\n\n{about}\n"
         if by_file[module]:
-            yield "\n| op type | description | built by | types | order | vmap | LLVM | JAX | ONNX |"
+            yield "\n| op type | description | built by | types | order | vmap | LLVM | JAX | "
+            yield "ONNX |"
             yield "\n|---|---|---|---|---|---|---|---|---|\n"
             yield from (row(cls) + "\n" for cls in by_file[module])
         if composed[module]:
-            yield f"\nFunctions that use other ops: {', '.join(f'`{n}`' for n in composed[module])}.\n"
+            names = ", ".join(f"`{n}`" for n in composed[module])
+            yield f"\nFunctions that use other ops: {names}.\n"
 
 
 def document():
