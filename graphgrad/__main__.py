@@ -44,12 +44,12 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "new": Command(
-        "write a small project: a rule, its test, a training script",
+        "write a small project with a rule, its test and a training script",
         "commands.new:arguments",
         "commands.new:new",
     ),
     "demo": Command(
-        "train one network with two gradients, and write a report",
+        "train a network with and without an override, and write a report",
         "commands.programs:demo_arguments",
         "demo.command:run",
         "graphgrad[demo]",
@@ -70,7 +70,7 @@ COMMANDS = {
         "commands.pictures:html",
     ),
     "diff": Command(
-        "say what differs between two graphs; exit code 1 where something does",
+        "show the differences between two graphs; exit code 1 if there are any",
         "commands.pictures:diff_arguments",
         "commands.pictures:run_diff",
     ),
@@ -80,43 +80,43 @@ COMMANDS = {
         "commands.values:run",
     ),
     "check": Command(
-        "check every rule in the graph against what it declares to be",
+        "check that every rule in the graph has the properties that it declares",
         "commands.checking:check_arguments",
         "commands.checking:check",
     ),
     "lint": Command(
-        "say what in the graph looks like a mistake about gradients",
+        "find likely mistakes about gradients in the graph",
         "commands.checking:lint_arguments",
         "commands.checking:run_lint",
     ),
     "heal": Command(
-        "say which naive formulas have a stable form, and which; exit code 1 where there are any",
+        "list naive formulas and their stable forms; exit code 1 if there are any",
         "commands.checking:heal_arguments",
         "commands.checking:run_heal",
     ),
     "explain": Command(
-        "say which rule answers on each path from outputs to inputs",
+        "show which rule applies on each path from outputs to inputs",
         "commands.checking:explain_arguments",
         "commands.checking:run_explain",
     ),
     "open": Command(
-        "open a program of JAX or PyTorch, and report, draw, explain, check or attribute it",
+        "open a JAX or PyTorch program, and report on it, draw, explain, check or attribute it",
         "commands.opening:open_arguments",
         "commands.opening:run_open",
         "graphgrad[jax]",
     ),
     "tf1": Command(
-        "run a program that imports TensorFlow 1, by graphgrad.tf1",
+        "run a TensorFlow 1 program with graphgrad.tf1",
         "commands.programs:tf1_arguments",
         "commands.tensorflow1:run",
     ),
     "info": Command(
-        "say what a saved graph or a checkpoint holds",
+        "list the contents of a saved graph or checkpoint",
         "commands.filing:info_arguments",
         "commands.filing:info",
     ),
     "onnx": Command(
-        "say what is in a model of ONNX, or write one with derivatives of its outputs",
+        "list the contents of an ONNX model, or write a model with derivatives of its outputs",
         "commands.models:onnx_arguments",
         "commands.models:onnx",
     ),
@@ -124,12 +124,12 @@ COMMANDS = {
         "list the op types", "commands.listing:pattern_arguments", "commands.listing:ops"
     ),
     "rules": Command(
-        "list the rules of the library, and those that are registered",
+        "list the rules of the library and the registered rules",
         "commands.listing:pattern_arguments",
         "commands.listing:rules",
     ),
     "doctor": Command(
-        "say what is installed, which backend will be used, threads, BLAS",
+        "list the installed packages, the backend that will be used, threads and BLAS",
         "commands.listing:no_arguments",
         "commands.listing:doctor",
     ),

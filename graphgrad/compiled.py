@@ -101,31 +101,30 @@ def compile(
     heal: bool = False,
     **options: Any,
 ) -> CompiledFunction:
-    """A function of arrays that computes outputs from inputs.
+    """Compile a graph to a function of arrays that computes outputs from inputs.
 
-    Updates, and what `assign` writes among the nodes needed, are written together after a run has
-    succeeded. Every read in the run sees the values before. Runs that write one state come one
-    after the other, so threads lose no update; runs that only read wait for nobody, and see the
-    values of one moment. A program of unknown lengths is optimised again when a call brings new
-    ones.
+    Updates, including those of `assign` nodes, are written together after a run has succeeded.
+    Every read in the run sees the old values. Runs that write the same state run one at a time, so
+    threads lose no update; runs that only read do not wait, and see a consistent state. A program
+    with open lengths is optimized again for each new set of lengths.
 
     Parameters:
-        inputs: a tensor, or a list or tuple of tensors. Any tensor may be given, not only
-            placeholders; what computes it does not run then.
+        inputs: a tensor, or a list or tuple of tensors. Any tensor can be an input, not only a
+            placeholder; the nodes that compute it then do not run.
         outputs: a tensor, or any nesting of lists, tuples and dicts of tensors. None stays None.
-        backend: "auto" (LLVM where it is installed, else NumPy), "numpy", "llvm", "jax", the name
-            of an installed one, or a Backend object.
-        updates: {variable: new value}, of the variable's shape, cast to its dtype where NumPy calls
-            that a same-kind cast, as float64 to float32. For another kind write gg.cast.
-        state: where variables live; the graph's own by default.
+        backend: "auto" (LLVM if it is installed, otherwise NumPy), "numpy", "llvm", "jax", the name
+            of an installed backend, or a Backend object.
+        updates: {variable: new value}, with the variable's shape. Same-kind casts, such as float64
+            to float32, are implicit; for other casts use gg.cast.
+        state: the state with the values of variables; by default that of the graph.
         optimize: False runs every node as it was built.
         verify: check the program after every pass.
         watch: called as watch(pass name, program) after each pass.
-        memory: a limit of the bytes that a run takes, as `peak_bytes` counts them. Gradients of
-            loops keep as much of the runs as fits and compute the rest again, if need be from the
-            state of every so many runs. "jax" is given what fits by the count of "numpy"; what XLA
-            takes may be more. Within a limit "llvm" packs no matrices for products in loops.
-        heal: compute outputs and updates by stable forms, as gg.heal(outputs).ys does; an error
+        memory: the maximum number of bytes of a run, as counted by `peak_bytes`. Gradients of loops
+            store as many values as fit and recompute the rest, if necessary from checkpoints of the
+            carry. For "jax", the limit is applied to NumPy's count; XLA may use more. With a limit,
+            "llvm" packs no matrices for products in loops.
+        heal: compute outputs and updates with stable forms, as gg.heal(outputs).ys does; an error
             where they were differentiated.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
@@ -138,7 +137,7 @@ def compile(
 
     Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
     tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
-    DTypeError for outputs that are no tensors; TypeError for an unknown option; ExecutionError,
+    DTypeError for outputs that are not tensors; TypeError for an unknown option; ExecutionError,
     with the bytes that are needed, where `memory` is not enough: of unknown lengths when a call
     brings them. A run raises StateError where it would write a state that its thread is writing: in
     a py_function or signal handler.
@@ -631,7 +630,8 @@ def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
     Returns: NumPy arrays in the structure of tensors; None stays None.
 
     Raises: GraphError for a placeholder that is needed and not fed, or tensors of two graphs;
-    ShapeError and DTypeError for an array that does not fit; DTypeError for what is no tensor.
+    ShapeError and DTypeError for an array that does not fit; DTypeError for input that is not a
+    tensor.
 
     >>> x = gg.placeholder((2,), name="x")
     >>> gg.evaluate({"y": 2 * x}, {"x": [1.0, 2.0]})

@@ -108,7 +108,7 @@ def check_same(graph: Graph) -> None:
     Returns: nothing.
 
     Raises: GraphError, in every process, with the first node that differs and what each of them has
-    there; GraphError for what is no graph.
+    there; GraphError for input that is not a graph.
 
     >>> x = gg.placeholder((2,))
     >>> gg.distributed.check_same(x.graph)

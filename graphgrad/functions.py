@@ -53,25 +53,26 @@ def function(
 ) -> Any:
     """A function of arrays, compiled from a function of tensors; also a decorator.
 
-    With examples the graph is built now, on placeholders of their shapes and dtypes. Without, it is
-    built on the first call for each new set of shapes and dtypes, and kept. It is built on behalf
-    of the caller: the op-type maps and temporary rules in force at the call count in it, and it is
-    built anew for others. Regions and name scopes end at its door. fn runs once for each graph:
-    what it does besides building nodes (printing, reading a clock) happens only then.
+    With examples, the graph is built immediately, on placeholders of their shapes and dtypes.
+    Without examples, it is built on the first call for each new set of shapes and dtypes, and
+    cached. Op-type maps and temporary rules that are in force at the call apply to the graph, and a
+    call with other maps or rules builds another graph. Regions and name scopes of the caller do not
+    extend into it. fn runs once for each graph: side effects such as printing or reading a clock
+    happen only then.
 
     Parameters:
-        fn: a function of tensors, or of any nesting of them, that returns such; None to decorate.
+        fn: a function of tensors, or of any nesting of them, that returns tensors; None to use
+            function as a decorator with options.
         *examples: arrays, numbers, or any nesting of list, tuple and dict of them.
-        graph: the graph of the variables that fn reads or writes: what fn builds is added to it,
-            and a run writes what fn assigned, whether or not fn returns it. None: one of its own.
+        graph: the graph of the variables that fn reads or writes. Nodes are added to it, and a run
+            carries out the assignments of fn, whether or not fn returns them. None: a new graph.
         **options: those of gg.compile: backend=, optimize=, ...
 
-    Returns: a function of arrays in the places of fn's tensors; what fn returns comes back as
-    arrays.
+    Returns: a function that takes and returns arrays where fn takes and returns tensors.
 
-    Raises: TypeError if fn is no function; when it is called, DTypeError for an argument that is no
-    array of numbers; StateError where fn writes a variable twice, or, built for a second time,
-    one that it makes itself: each build would have its own.
+    Raises: TypeError if fn is not a function; on a call, DTypeError for a non-numeric argument;
+    StateError if fn writes a variable twice, or if it is built again and writes a variable that it
+    creates itself.
 
     >>> w = gg.variable(3.0)
     >>> @gg.function(graph=w.graph)

@@ -54,7 +54,7 @@ def zeros(shape: Lengths, dtype: Any = "float64") -> Array:
 
     Returns: an array.
 
-    Raises: DTypeError for what is no dtype of numbers.
+    Raises: DTypeError for a non-numeric dtype.
 
     >>> gg.initializers.zeros(2)
     array([0., 0.])
@@ -71,7 +71,7 @@ def ones(shape: Lengths, dtype: Any = "float64") -> Array:
 
     Returns: an array.
 
-    Raises: DTypeError for what is no dtype of numbers.
+    Raises: DTypeError for a non-numeric dtype.
 
     >>> gg.initializers.ones(2)
     array([1., 1.])
@@ -92,7 +92,7 @@ def normal(
 
     Returns: an array.
 
-    Raises: ValueError for a negative std; DTypeError for another dtype.
+    Raises: ValueError for a negative std; DTypeError for an unsupported dtype.
 
     >>> w = gg.initializers.normal(10_000, seed=0, std=2.0)
     >>> bool(abs(w.std() - 2.0) < 0.1)
@@ -116,7 +116,7 @@ def uniform(
 
     Returns: an array.
 
-    Raises: ValueError if high < low; DTypeError for another dtype.
+    Raises: ValueError if high < low; DTypeError for an unsupported dtype.
 
     >>> w = gg.initializers.uniform(1000, seed=0)
     >>> bool(w.min() >= -1.0), bool(w.max() < 1.0)
@@ -139,7 +139,7 @@ def glorot_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> A
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for an unsupported dtype.
 
     Source: [Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
     neural networks"].
@@ -162,7 +162,7 @@ def glorot_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Ar
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for an unsupported dtype.
 
     Source: [Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
     neural networks"].
@@ -184,7 +184,7 @@ def he_uniform(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for an unsupported dtype.
 
     Source: [He et al. 2015, "Delving deep into rectifiers"].
 
@@ -206,7 +206,7 @@ def he_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Array:
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for an unsupported dtype.
 
     Source: [He et al. 2015, "Delving deep into rectifiers"].
 
@@ -227,7 +227,7 @@ def lecun_normal(shape: Sequence[int], seed: int, dtype: Any = "float64") -> Arr
 
     Returns: an array.
 
-    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for another dtype.
+    Raises: ShapeError for fewer than two axes, or empty ones; DTypeError for an unsupported dtype.
 
     Source: [LeCun et al. 1998, "Efficient BackProp"].
 
@@ -248,7 +248,7 @@ def orthogonal(shape: tuple[int, int], seed: int, dtype: Any = "float64") -> Arr
 
     Returns: an array.
 
-    Raises: ShapeError for what is no shape of a matrix; DTypeError for another dtype.
+    Raises: ShapeError for an invalid shape of a matrix; DTypeError for an unsupported dtype.
 
     Source: [Saxe et al. 2013, "Exact solutions to the nonlinear dynamics of learning in deep linear
     neural networks"].

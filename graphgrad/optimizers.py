@@ -111,7 +111,8 @@ class Optimizer:
         off is remembered and counts in the next update.
 
         Raises: GradientError for a gradient that is None, which names the variable, or not one for
-        each; StateError for what is no variable; ShapeError for a gradient of another shape.
+        each; StateError for input that is not a variable; ShapeError for a gradient of another
+        shape.
         """
         pairs = _pairs(list(params), list(grads), skip_none)
         if not pairs:
@@ -144,8 +145,8 @@ class Optimizer:
         Returns: a 0-d int64 tensor, how many steps were made with this one; for Session.run or
         among the outputs of gg.compile.
 
-        Raises: ShapeError for a loss that is no single number; GradientError where there is no
-        parameter, or nothing flows to one; StateError for what is no variable.
+        Raises: ShapeError for a loss that is not a single number; GradientError where there is
+        no parameter, or nothing flows to one; StateError for input that is not a variable.
 
         >>> w = gg.variable([1.0, 2.0])
         >>> train = gg.optimizers.SGD(0.25).minimize(gg.sum(w * w))

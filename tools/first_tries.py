@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "first_tries.md"
 HEAD = """# Common mistakes
 
-What people write first, in the words of other libraries, and what graphgrad says to it. `x` is a
-placeholder of two numbers, `loss` a number made of it, `w` a variable. Every line was run by
-`python tools/first_tries.py --write`, which writes this page; the answers to names that are not
-there are a table in `graphgrad/base/first_tries.py`, those to keywords in
-`graphgrad/base/keywords.py`. A keyword is answered where the error leaves a graph's block
-(`with gg.Graph():`); outside of all blocks the error is Python's alone.
+This page lists code that people write out of habit from other libraries, and the error that
+graphgrad gives. `x` is a placeholder of two numbers, `loss` a scalar computed from it, and `w` a
+variable. `python tools/first_tries.py --write` runs every line and writes this page. The hints for
+unknown names are a table in `graphgrad/base/first_tries.py`, and those for keywords are in
+`graphgrad/base/keywords.py`. The hint for a keyword is added to the error when it leaves a graph's
+block (`with gg.Graph():`); outside a block you see Python's own error.
 """
 MODEL = """
 x = gg.placeholder((2,), name="x")
@@ -167,7 +167,7 @@ def answers(owner, lines):
     alike = {}
     for line in lines:
         alike.setdefault(FIRST_TRIES[owner][line.rpartition(".")[2]], []).append(f"`{line}`")
-    head = f"## Names that {owner} does not have\n\n| you write | it says |\n|---|---|\n"
+    head = f"## Names that {owner} does not have\n\n| name | hint |\n|---|---|\n"
     rows = [
         f"| {', '.join(names)} | {text.replace('|', chr(92) + '|')} |"
         for text, names in alike.items()
@@ -177,7 +177,7 @@ def answers(owner, lines):
 
 def table(title, lines):
     """A heading and its rows."""
-    head = f"## {title}\n\n| you write | error | it says |\n|---|---|---|\n"
+    head = f"## {title}\n\n| code | error | message |\n|---|---|---|\n"
     return head + "\n".join(map(row, lines)) + "\n"
 
 

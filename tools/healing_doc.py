@@ -20,109 +20,115 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "healing.md"
 PICTURE = DOCUMENT.parent / "images" / "healed.svg"
 HEAD = """# Stable forms
 
-log(1 + exp(x)) is infinite from x = 709.8, sqrt(sum(x * x)) from 1e154, and sin(x) / x has no value
-at 0; their gradients are NaN there. `gg.heal` rebuilds such formulas by identities of real
-functions, in the same graph, *before* they are differentiated, so that the gradients are those of
-the stable form:
+log(1 + exp(x)) overflows at x = 709.8, sqrt(sum(x * x)) overflows at 1e154, and sin(x) / x has no
+value at 0. Their gradients are wrong or NaN there. `gg.heal` rewrites such formulas in a stable
+form, using identities that hold for real numbers. It does so in the same graph, *before* they are
+differentiated, so that you get the gradients of the stable form:
 
 ```python
 x = gg.placeholder(("N",), name="x")
 loss = gg.sum(gg.log(1 + gg.exp(x)))
 healed = gg.heal(loss)
 dx = gg.gradients(healed.ys, x)
-print(healed)  # the line, what was written, what it is now, and from where to where it was wrong
-healed.write_html("graph.html", panes=True)  # the graph as it was written, and the healed one
+print(healed)  # for each rewrite: the line, the old and the new form, where the old one was wrong
+healed.write_html("graph.html", panes=True)  # the original graph beside the healed one
 ```
 
 """
 QUESTIONS = {
-    "what would be rewritten": "`print(gg.heal(ys))`, `python -m graphgrad heal model.py:loss`",
-    "what of that matters for these numbers": "`gg.heal(ys, at={x: array})`, `heal --feed x=...`",
-    "where is each formula right, before and after": (
+    "What would be rewritten?": "`print(gg.heal(ys))`, `python -m graphgrad heal model.py:loss`",
+    "Which rewrites matter for these inputs?": "`gg.heal(ys, at={x: array})`, `heal --feed x=...`",
+    "Where is each formula accurate, before and after?": (
         '`gg.heal(ys).write_html("healed.html")`, `heal --html healed.html`'
     ),
-    "heal, and compile": (
-        "`gg.compile(x, ys, heal=True)`, `@gg.function(heal=True)`; an error where something was "
-        "differentiated"
+    "How do I compile the healed form?": (
+        "`gg.compile(x, ys, heal=True)`, `@gg.function(heal=True)`; an error if `ys` contain "
+        "gradients, since healing comes before differentiation"
     ),
-    "what looks naive in this graph": '`gg.lint(graph)`: "naive form", with what to write instead',
-    "which step made the NaN, and does anything heal it": (
+    "Which formulas in this graph are naive?": (
+        '`gg.lint(graph)` reports each "naive form" and what to write instead'
+    ),
+    "Which step produced the NaN, and can it be healed?": (
         "`gg.debug.blame(grads, feeds)`, `gg.debug.nan_guard(ys, feeds)`"
     ),
-    "an identity of mine": (
-        "`gg.extend.identity(...)`, once it is shown to hold by sampling in 1000 digits"
+    "How do I add an identity?": (
+        "`gg.extend.identity(...)`, which first checks the identity on samples in 1000 digits"
     ),
 }
 PAGE = """
-The tutorial "Debugging a NaN" goes from a loss that is NaN to the picture of where it was wrong.
-With feeds (`at=`) the graph runs in 800 digits beside float64, which needs mpmath, and only what
-loses two digits or more there is rewritten. This page is written by
+The tutorial "Debugging a NaN" starts from a loss that is NaN and ends with a plot of the inputs for
+which it was wrong. With feeds (`at=`), the graph runs both in float64 and in 800 digits, which
+needs mpmath, and only formulas that lose two digits or more are rewritten. This page is written by
 `python tools/healing_doc.py --write`.
 
-## The page
+## The report
 
-`healed.write_html("healed.html")` writes one file that opens offline, in the manner of Herbie's
-report [Panchekha et al. 2015, "Automatically improving accuracy for floating point expressions"]:
-for each formula the line, the identity, from where to where it was wrong, and how many digits of
-the value and of the gradient are right, before and after, over all exponents, by a run in 800
-digits.
+`healed.write_html("healed.html")` writes a report as one file that works offline, similar to
+Herbie's [Panchekha et al. 2015, "Automatically improving accuracy for floating point
+expressions"]. For each formula it shows the line, the identity and the interval in which the
+formula was wrong. A plot shows the number of correct digits of the value and of the gradient,
+before and after, for inputs of all magnitudes; the reference is computed in 800 digits.
 
-![Correct digits of log(sum(exp(x))) as it is written, dashed, and healed](images/healed.svg)
+![Correct digits of log(sum(exp(x))), before healing (dashed) and after](images/healed.svg)
 
-This is the gradient of `log(sum(exp(x)))` along its elements. As it is written it is NaN from 708
-on, and below -745. Numbers of both signs are on one axis by their exponents.
+The plot shows the gradient of `log(sum(exp(x)))` with respect to its elements. Before healing it is
+NaN above 708 and below -745. The horizontal axis has negative and positive numbers, spaced by
+exponent.
 
-## From where, in which dtype
+## Where naive formulas fail, by dtype
 
 """
 LATER = """
-Any spelling of a formula is met: x * x or x**2, a - b or -b + a, with a factor in front or under a
-power. Beside the table, the branches of `where` are kept from arguments at which they have no
-derivative, where they are not chosen, and products by eigenvectors become functions of their
-matrix, whose gradients are right where eigenvalues repeat: `(v * f(w)) @ v.T` with w, v = eigh(x)
-is `gg.linalg.matrix_function(x, f)`, and `(u * f(s)) @ vh` with u, s, vh = svd(x) and an odd f is
-the block f([[0, x], [x.T, 0]])[:M, M:]. Bodies of loops and branches are healed as all else.
+A formula is found in any spelling: x * x or x**2, a - b or -b + a, with a factor in front or inside
+a power. Two rewrites are not in the tables. A branch of `where` is not evaluated at arguments for
+which it is not selected and has no derivative. Products with eigenvectors become functions of the
+matrix, whose gradients are right even for repeated eigenvalues: `(v * f(w)) @ v.T` with
+w, v = eigh(x) becomes `gg.linalg.matrix_function(x, f)`, and `(u * f(s)) @ vh` with
+u, s, vh = svd(x) and an odd f becomes the block f([[0, x], [x.T, 0]])[:M, M:]. The bodies of loops
+and branches are healed like the rest of the graph.
 
-What never changes:
+What healing does not change:
 
-- Nothing happens unasked: `compile` without `heal=True` keeps the bits.
-- What has a rule of its own is left alone; the table of `healed` says so. A rule that is chosen or
-  marked afterwards counts for what was built anew as it was, and is an error where it is for what
-  healing replaced.
-- Conditions and steps (`floor`, `sign`) ask about what was written; integers, `stop_gradient` and
-  draws are barriers.
-- NaN outside of a domain stays, and infinite arguments give what they gave. A limit is filled where
-  the function is 0 / 0, 0 times infinity or infinity minus infinity.
-- What is healed is not healed again.
-- Sums are not regrouped: (x + C) - C is what it is.
+- Healing is opt-in: `compile` without `heal=True` gives the same bits as before.
+- A formula that has its own rule is left alone, and the table of `healed` says so. You can still
+  mark or choose a rule after healing. The rule applies to nodes that were copied unchanged. If it
+  is for a formula that healing replaced, you get an error.
+- Conditions and steps (`floor`, `sign`) are computed from the original formula. Formulas are not
+  matched across integers, `stop_gradient` and random draws.
+- Outside a function's domain the result stays NaN, and infinite arguments give the same results as
+  before. At a point where the naive form is 0 / 0, 0 times infinity or infinity minus infinity, you
+  get the limit.
+- A healed formula is not healed again.
+- Sums are not reordered: (x + C) - C stays as it is.
 
-At 0 the slope of x log(x) is infinite; none flows there. A norm has the gradient 0 at 0, the
-subgradient of least norm.
+The slope of x log(x) at 0 is infinite, so no gradient flows there. The gradient of a norm at 0 is
+0, the subgradient of least norm.
 
-Each identity is tested against the naive form in 800 digits, values and gradients, in float64,
-float32 and bfloat16: nearer to the truth somewhere, and worse nowhere by more than 4 last bits, or,
-where an argument of exp is rounded, as many as that is large. The series around 0 end where float64
-does.
+Each identity is tested against the naive form in 800 digits, for values and gradients, in float64,
+float32 and bfloat16. It has to be closer to the exact result somewhere, and nowhere worse by more
+than 4 units in the last place. For a rounded argument of exp, the bound is the argument's magnitude
+instead. A series around 0 ends at the precision of float64.
 
-## What nothing heals
+## What cannot be healed
 
-Where a function itself has no slope, `blame` and `nan_guard` say what to change in the model:
+If the function itself has no finite derivative, `blame` and `nan_guard` suggest a change to the
+model:
 
 """
 SHOWN = ("log1pexp", "logsumexp", "norm", "tanh", "log_of_length", "sinc")
-"""Rows of which the page says from where they are wrong."""
+"""Rows for which the page says where they are wrong."""
 DTYPES = ("float64", "float32", "bfloat16")
 TITLES = {
-    "peephole": "Another formula",
-    "regimes": "Several formulas, each where it is accurate",
-    "scaling": "The same of x / s, with the scale held fixed",
-    "closed form": "A derivative of its own",
+    "peephole": "Rewritten as one formula",
+    "regimes": "Rewritten piecewise",
+    "scaling": "Rewritten with scaled inputs, x / s for a constant s",
+    "closed form": "Given a derivative in closed form",
 }
 
 
 def thresholds():
-    """From where some formulas are wrong, in three dtypes, by running both forms."""
-    yield f"| written | {' | '.join(DTYPES)} |\n|---|---|---|---|\n"
+    """Where some formulas are wrong, in three dtypes, by running both forms."""
+    yield f"| formula | {' | '.join(DTYPES)} |\n|---|---|---|---|\n"
     for name in SHOWN:
         identity = named(name)
         cells = [identity.written]
@@ -169,7 +175,7 @@ def document():
     parts = [HEAD, "| question | call |\n|---|---|\n", *questions, PAGE, *thresholds(), LATER]
     parts += advice()
     for kind in KINDS:
-        parts.append(f"\n## {TITLES[kind]}\n\n| name | written | now | what is wrong | source |\n")
+        parts.append(f"\n## {TITLES[kind]}\n\n| name | before | after | problem | source |\n")
         parts.append("|---|---|---|---|---|\n")
         for i in IDENTITIES:
             if i.kind == kind:

@@ -40,45 +40,45 @@ import conventions
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "ops.md"
-HEAD = """# The vocabulary
+HEAD = """# Op reference
 
-Every op type, by topic; a topic is a file of `graphgrad/ops/`. An op type is the name by which
-`gg.gradient_override_map({{"Relu": rule}})` and `graph.select(type="Relu")` know a node. This page
-is written by `python tools/ops_doc.py --write`: what stands here was tried on the samples of each
-op. There are {ops} op types and {functions} public functions that build them or are made of them;
-[what gradients are at ties, kinks and singular points](#ties-kinks-zeros-and-singular-points) is at
-the end.
+All op types, by topic; each topic is a file in `graphgrad/ops/`. An op type is the name by which
+`gg.gradient_override_map({{"Relu": rule}})` and `graph.select(type="Relu")` find a node. This page
+is written by `python tools/ops_doc.py --write`, which tests every entry on the samples of the op.
+There are {ops} op types and {functions} public functions that use them.
+[The last section](#ties-kinks-zeros-and-singular-points) lists the gradients at ties, kinks and
+singular points.
 
-- **made by**: the functions that build it. *gradient of* an op and *within* a module of
-  graphgrad say where it comes from if no function builds it.
-- **types**: of its data: bool, int (signed and unsigned), float (16, 32 and 64 bits), complex (64
-  and 128 bits). Functions take more than ops: they cast first.
-- **order**: up to which order `tests/laws/` compares its gradients with differences. All are built
-  of ops, so higher ones are built in the same way. *linear*: its gradient is the same everywhere.
-  *zero*: the gradient is zero wherever it is defined; *none*: it has none.
-- **vmap**: *whole* batches are computed in a few nodes; *loop*: one example after the other.
-- **LLVM**: *compiled*, alone or with its neighbours, for real numbers; *partly*: some forms of it
-  are; a *view* costs nothing; NumPy runs the others.
-- **JAX**: *traced* into XLA; *host*: called back on the host; *no*: an error says so.
-- **ONNX**: the operator there, or that it takes *several*; - means that it has no samples.
+- **built by**: the functions that build the op. If no function builds it, *gradient of* an op or
+  *within* a module of graphgrad says where it comes from.
+- **types**: the types of its data: bool, int (signed and unsigned), float (16, 32 and 64 bits),
+  complex (64 and 128 bits). Functions accept more types than ops, since they cast first.
+- **order**: the highest order for which `tests/laws/` compares gradients with finite differences.
+  Gradients are built from ops, so higher orders exist too. *linear*: the gradient is constant.
+  *zero*: the gradient is zero wherever it is defined. *none*: there is no gradient.
+- **vmap**: *whole*: a batch is computed by a few nodes; *loop*: one example at a time.
+- **LLVM**: *compiled*: compiled for real numbers, alone or fused with its neighbours; *partly*:
+  some forms of the op are compiled; *view*: no computation; *NumPy*: run by NumPy.
+- **JAX**: *traced* into XLA; *host*: a host callback; *no*: an error.
+- **ONNX**: the ONNX operator, or *several*.
 
-**Sixteen bits.** What adds up numbers of float16 or bfloat16 accumulates in float32 and rounds
-once, at the end, on every backend: sums, means, products of matrices, convolutions, pools, norms,
-running sums, and what gradients add up (biases, embeddings, cotangents). All ops but element-wise
-ones of float16 are computed so, ops from outside graphgrad too; an element-wise op rounds what it
-makes. `var`, `std`, `average` and the norms of `gg.nn`, which are several ops, keep float32
-within. Sums of 32 and 64 bits are accumulated in their own dtype.
+**float16 and bfloat16.** Ops that add 16-bit numbers accumulate in float32 and round once, at the
+end, on every backend: sums, means, matrix products, convolutions, pools, norms, cumulative sums,
+and accumulated gradients (biases, embeddings, cotangents). All float16 ops except element-wise ones
+compute in float32, including ops defined outside graphgrad; an element-wise op rounds its result.
+`var`, `std`, `average` and the norms of `gg.nn`, which consist of several ops, use float32
+internally. Sums of 32-bit and 64-bit numbers accumulate in their own dtype.
 
-`-` stands where an op is about what runs inside it, or about the graph: there is nothing to try.
+`-` means that there is nothing to test: the op runs other programs, or concerns the graph only.
 """
 POINTS = """
 ## Ties, kinks, zeros and singular points
 
-Where a derivative does not exist, or the formula for it is 0 / 0, somebody chooses. What stands
-here is the gradient of the sum of the expression, by graphgrad, TensorFlow {tensorflow}, PyTorch
-{torch} and JAX {jax}, in float64, as `python tools/conventions.py --write` measured it. What
-differs from graphgrad is bold. *none*: there is no gradient; *error*: it is refused; `-`: they have
-no such function.
+Where a derivative does not exist, or its formula is 0 / 0, each library chooses a value. The table
+has the gradient of the sum of the expression in graphgrad, TensorFlow {tensorflow}, PyTorch
+{torch} and JAX {jax}, in float64, as measured by `python tools/conventions.py --write`.
+Results that differ from graphgrad's are bold. *none*: no gradient; *error*: the call raises an
+error; `-`: the library has no such function.
 
 | expression | at | graphgrad | TensorFlow | PyTorch | JAX |
 |---|---|---|---|---|---|
@@ -411,11 +411,13 @@ def tables():
         about = import_module(module).__doc__.partition("\n")[0]
         yield f"\n## {module.removeprefix('graphgrad.ops.').replace('.', ', ')}\n\n{about}\n"
         if by_file[module]:
-            yield "\n| op type | what it is | made by | types | order | vmap | LLVM | JAX | ONNX |"
+            yield "\n| op type | description | built by | types | order | vmap | LLVM | JAX | "
+            yield "ONNX |"
             yield "\n|---|---|---|---|---|---|---|---|---|\n"
             yield from (row(cls) + "\n" for cls in by_file[module])
         if composed[module]:
-            yield f"\nMade of other ops: {', '.join(f'`{n}`' for n in composed[module])}.\n"
+            names = ", ".join(f"`{n}`" for n in composed[module])
+            yield f"\nFunctions that use other ops: {names}.\n"
 
 
 def document():

@@ -24,72 +24,79 @@ from graphgrad.optimise.rules import (
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "optimisation.md"
-HEAD = """# What the passes rewrite
+HEAD = """# Optimization passes and rewrites
 
-`compile` optimises a program, which is past differentiation: no rewrite can disturb an override.
-`compile(..., optimize=False)` runs every node as it was built; `f.explain()` says which rewrites
-fired and how often; `compile(..., watch=lambda name, program: ...)` shows the program after every
-pass, and `verify=True` checks its invariants there. This page is written by `python
-tools/optimisation_doc.py --write`.
+`compile` optimizes a program after differentiation, so no rewrite can affect an override.
+`compile(..., optimize=False)` runs every node as it was built. `f.explain()` lists the rewrites
+that were applied and how often. `compile(..., watch=lambda name, program: ...)` shows the program
+after every pass, and `verify=True` checks its invariants. This page is written by
+`python tools/optimisation_doc.py --write`.
 
 Every rewrite has one of three levels:
 
-- **exact**: the same bits, where any NaN is as good as any other.
-- **rounding**: other last bits. The result is as accurate as before or more; NaN, infinities and
-  the signs of zeros are where they were, unless a sum overflows on the way in one order of its
-  terms and not in the other.
-- **fast**: whatever is equal for real numbers. Only with `compile(..., fast_math=True)`.
+- **exact**: the same bits. (All NaNs are considered equal.)
+- **rounding**: the last bits may change. The result is at least as accurate as before. NaN,
+  infinities and the signs of zeros do not change, unless a sum overflows in one order of its terms
+  and not in another.
+- **fast**: any form that is equal for real numbers. Only with `compile(..., fast_math=True)`.
 
-So without `fast_math` an infinity never becomes a number: `log(1 + exp(x))` overflows as written
-(and becomes `log1p(exp(x))`, which is accurate for small `exp(x)`); write `gg.nn.softplus` for a
-form that does not. Several rules add 0.0 where that keeps the sign of a zero that the program as
-written would have had: it turns -0.0 into 0.0 and changes nothing else.
+So without `fast_math`, an infinity never becomes a finite number. `log(1 + exp(x))` still overflows
+(it becomes `log1p(exp(x))`, which is accurate for small `exp(x)`); use `gg.nn.softplus` for a
+stable form. Several rules add 0.0 to keep the sign of a zero: this turns -0.0 into 0.0 and has no
+other effect.
 
-Nothing impure (`py_function`, variables) is merged, folded or moved. In a program that recomputes
-to save memory (`gg.rules.checkpoint`) no matrix products are joined, since that keeps more alive.
+Impure nodes (`py_function`, variables) are never merged, folded or moved. If a program recomputes
+values to save memory (`gg.rules.checkpoint`), matrix products are not joined, since that would keep
+more values alive.
 
 ## The passes
 
-1. **drop unread**, and last **drop unread again**: loops make, keep, carry and read only what
-   somebody needs.
-2. **store runs**: what the gradient of a loop would compute again of each run is kept in rows by
-   the loop itself, unless it is an element-wise step of arithmetic.
-3. **optimise bodies**: the bodies of control flow, inner ones first, each by the passes that
-   follow.
-4. **leave loops**: what depends on constants of a loop, or is a product of rows that exist before
-   it, comes before it, products that only rows or sums are made of come behind it, as one, and rows
-   that exist before it do not pass through it. Not in a program that recomputes to save memory,
-   nor for more than 64 MB of rows.
-5. **stand alone**: tensors that are fed lose what would have computed them.
-6. **simplify**: one walk, inputs first. At every node identities go, constants fold, the rules
-   below apply until none does, and equal nodes merge; so does every node that a rule makes. A
-   rule looks at a node and at what is before it, which is settled already, so the walk is made
-   once.
-7. **join products**: many small matrix products as few large ones, where the copies cost less
-   than what they save (`optimise/passes/matrices.py` has the limits), and what this changes
-   simplified again. The nodes keep their order otherwise.
+1. **drop unread**, and at the end **drop unread again**: remove values of loops that are computed,
+   stored, carried or read but not needed.
+2. **store runs**: values that the gradient of a loop would recompute in each iteration are stored
+   as rows by the forward loop, unless they are element-wise arithmetic.
+3. **optimise bodies**: apply the following passes to the bodies of control flow, inner bodies
+   first.
+4. **leave loops**: move computations out of loops. Nodes that depend only on loop constants, and
+   products of rows that exist before the loop, move in front of it. Products that are only stacked
+   or summed move behind it, as one product. Rows that exist before the loop are not passed through
+   it. This pass is skipped for programs that recompute values to save memory, and for more than
+   64 MB of rows.
+5. **stand alone**: remove the nodes that would have computed a fed tensor.
+6. **simplify**: one walk in topological order. At every node it removes identities, folds
+   constants, applies the rules below until none matches, and merges equal nodes. It does the same
+   with the nodes that a rule builds. A rule looks only at a node and its predecessors, which are
+   already simplified, so one walk is enough.
+7. **join products**: replace many small matrix products by few large ones if the copies cost less
+   than they save (`optimise/passes/matrices.py` has the limits), and simplify the changed nodes
+   again. Other nodes keep their order.
 
-All are linear in the number of nodes and iterative.
+All passes are iterative and take linear time in the number of nodes.
 
-## What was decided against
+## Rejected rewrites
 
-- `x @ w1, x @ w2` as one product of joined matrices: the matrices would be copied in every run.
-- `x @ w + h @ u` as one product: it took 0.9 to 1.5 of the time of two, for shapes of recurrent
-  steps and with `w` and `u` joined before, for free.
-- `one_hot(i) @ w` as a gather: it differs where `w` is infinite, and where a label is out of range.
-- `sqrt(x * x + y * y)` as `hypot`: it turns an infinity into a number, and is slower.
-- Transposes and reshapes moved across element-wise nodes: a view is free, and one between two
-  element-wise nodes would keep them from being one loop.
+- `x @ w1, x @ w2` as one product with concatenated matrices: the matrices would be copied in every
+  run.
+- `x @ w + h @ u` as one product: it took 0.9 to 1.5 times as long as two products, for the shapes
+  of recurrent networks and even without the time to concatenate `w` and `u`.
+- `one_hot(i) @ w` as a gather: the results differ if `w` is infinite or a label is out of range.
+- `sqrt(x * x + y * y)` as `hypot`: it would turn an infinity into a number, and is slower.
+- Moving transposes and reshapes across element-wise nodes: a view costs nothing, and a view between
+  two element-wise nodes would prevent their fusion.
 """
 SECTIONS = {
     "By the passes themselves": None,
     "Numbers": catalogue.ALGEBRA,
     "Transposes, reshapes, broadcasts": (*reshapes.RESHAPING, *broadcasts.BROADCASTING),
-    "Slices, joins, pieces put into zeros": (*slices.SLICES, *joins.JOINS, *unslices.UNSLICES),
+    "Slices, concatenations, pieces padded with zeros": (
+        *slices.SLICES,
+        *joins.JOINS,
+        *unslices.UNSLICES,
+    ),
     "Sums and other reductions": sums.SUMS,
     "Einsums": contractions.CONTRACTIONS,
-    "Shapes that are known": known.KNOWN_SHAPES,
-    "Forms that lose fewer digits": stable.STABLE,
+    "Known shapes": known.KNOWN_SHAPES,
+    "More accurate forms": stable.STABLE,
     "With fast_math=True": catalogue.FASTER,
 }
 
@@ -105,7 +112,7 @@ def document():
     """The whole page."""
     parts = [HEAD]
     for title, rules in SECTIONS.items():
-        parts.append(f"\n## {title}\n\n| rewrite | what | level |\n|---|---|---|\n")
+        parts.append(f"\n## {title}\n\n| rewrite | description | level |\n|---|---|---|\n")
         for name, what, level in rows(rules):
             shown = what.replace("|", "\\|").replace("*", "\\*")
             parts.append(f"| `{name}` | {shown} | {level} |\n")

@@ -18,8 +18,9 @@ DOCUMENT = ROOT / "docs" / "rules.md"
 PAPERS = ROOT / "examples" / "papers"
 HEAD = """# The rule library
 
-`gg.rules` offers named overrides as objects. Nothing is registered under a global name. A function
-that returns a rule is used wherever a rule can be; one that builds tensors marks what it builds:
+`gg.rules` has named overrides as Python objects; none is registered under a global name. Most
+functions return a rule, which you can use wherever a rule is accepted. The others build tensors
+and mark them with the rule:
 
 ```python
 import graphgrad as gg
@@ -35,43 +36,45 @@ with gg.Graph():
     z = gg.rules.fixed_point(lambda z: gg.tanh(z @ w + x), x)
 ```
 
-The [rule gallery](_made/gallery) has a plot and a graph of each.
-`gg.rules.library()` lists what follows, `gg.rules.find("spike")` what has a word in it.
-*Contract* is what the rule declares itself to be, which
-`tests/rules/` checks; *linear* says whether it is linear in the gradients that arrive. `dy` is what
-arrives, `d'` a transpose. This page is written by `python tools/rules_doc.py --write`.
+The [rule gallery](_made/gallery) has a plot and a graph for each rule. In Python,
+`gg.rules.library()` returns these tables as a dict and `gg.rules.find("spike")` searches them.
 
-| you have | and want | look under |
+In the tables, *contract* is the property that a rule declares and `tests/rules/` checks, and
+*linear* says whether the rule is linear in its cotangents. `dy` is the incoming cotangent, and `d'`
+is a transposed derivative. This page is written by `python tools/rules_doc.py --write`.
+
+| you have | you want | look under |
 |---|---|---|
-| a step: sign, round, a threshold | the gradient to pass | straight-through |
-| a spike | a slope around the threshold | surrogates |
-| weights or activations in few bits | steps that learn | quantisation, straight-through |
-| the nearest code of a codebook | gradients for what is encoded | vector quantisation |
-| an argmax, a sort, a comparison in a loss | a hard value and a soft gradient | soft operators |
-| a discrete sample, a router | an estimate through the draw, which is an input | samples |
-| a threshold of a sparse dictionary | a gradient for it | dictionaries |
-| gradients that are too large or not finite | them kept in bounds | clipping |
-| several losses of one tensor | one gradient that serves all | aggregation |
-| a combinatorial solver | a gradient of its costs | solvers |
+| a step function: sign, round, a threshold | to pass gradients through it | straight-through |
+| a spiking neuron | a nonzero slope around the threshold | surrogates |
+| weights or activations of few bits | to learn the step sizes | quantisation, straight-through |
+| the nearest code of a codebook | a gradient for the encoder | vector quantisation |
+| an argmax, a sort, a comparison in a loss | a hard value with a soft gradient | soft operators |
+| a discrete sample, a router | a gradient estimate (the noise is an input) | samples |
+| a sparse dictionary with a threshold | a gradient for the threshold | dictionaries |
+| gradients that are too large or not finite | to bound them | clipping |
+| several losses of one tensor | one gradient that serves all of them | aggregation |
+| a combinatorial solver | a gradient with respect to its costs | solvers |
 | a sparse softmax, a projection, a transport plan | its true gradient | projections |
-| a formula that gives NaN at an edge | the gradient there | stable |
-| a score | where it comes from | relevance, saliency |
+| a formula whose gradient is NaN at a boundary | a finite gradient there | stable |
+| a score | the inputs it comes from | relevance, saliency |
 
-A row of these families is a function of tensors whose keyword defaults are the rule's parameters.
-Where packages differ from the paper or from each other, the paper is the default and a parameter is
-the package's way; `gg.rules.library()["xlogy"].traps` says which. 943 cases recorded from thirty
-packages are in `tests/zoo`: 930 agree at 1e-6, and the others are named there with what the package
-does. Asked again with other inputs, ten packages gave what the rows give in 426 of 430 cases
-(`tests/zoo/test_live.py` names the others). Each rule survives each transform, or is refused by
-name: [the table](survival.md).
+Each row is a function whose keyword arguments, with their defaults, are the rule's parameters. If
+packages differ from the paper or from each other, the default follows the paper and a parameter
+selects the behaviour of a package; `gg.rules.library()["xlogy"].traps` describes the differences.
+`tests/zoo` has 943 cases recorded from thirty packages: 930 agree to 1e-6, and the rest are listed
+there with the package's result. With new inputs, ten packages agreed in 426 of 430 cases;
+`tests/zoo/test_live.py` names the rest. Every rule survives every transform or is refused by name:
+see [the survival matrix](survival.md).
 """
 PUBLISHED = """
 ## Published results
 
-Each program in `examples/papers/` trains or measures in some seconds, prints its numbers and
-asserts its margin; the test suite runs them (`pytest tests/rules/test_papers.py`).
+Each program in `examples/papers/` reproduces a published result in a few seconds. It prints the
+measured numbers and asserts a margin. The test suite runs all of them
+(`pytest tests/rules/test_papers.py`).
 
-| program | what was published | measured, asserted |
+| program | published result | measured and asserted |
 |---|---|---|
 """
 
@@ -109,7 +112,7 @@ def tables():
     lines = []
     for family in sorted(families):
         lines += ["", f"## {family.capitalize()}", ""]
-        lines += ["| name | what it does | gradient | contract | linear | source |"]
+        lines += ["| name | description | gradient | contract | linear | source |"]
         lines += ["|---|---|---|---|---|---|"]
         lines += map(row, sorted(families[family], key=lambda e: e.name))
     return "\n".join(lines) + "\n"
@@ -117,9 +120,9 @@ def tables():
 
 def names():
     """What a name that is not here is here, or why there is no row."""
-    lines = ["", "## Other names", "", "| elsewhere | here |", "|---|---|"]
+    lines = ["", "## Other names", "", "| name elsewhere | in graphgrad |", "|---|---|"]
     lines += [f"| {name} | {said} |" for name, said in glossary.ALSO.items()]
-    lines += ["", "Without a row:", ""]
+    lines += ["", "Not included:", ""]
     lines += [f"- {name}: {said}." for name, said in glossary.WITHOUT.items()]
     return "\n".join(lines) + "\n"
 

@@ -20,26 +20,26 @@ from tests.zoo import survival as zoo  # noqa: E402
 DOCUMENT = ROOT / "docs" / "survival.md"
 HEAD = """# The survival matrix
 
-An override is applied exactly where it was put, through every transform, or an error says why not.
-Here are the overrides (rows) and the transforms (columns) for which the test suite checks that,
-cell by cell (`tests/survival/`). The rows mark the middle of a small program; the derivatives,
-mostly of orders 1 and 2, are compared with those of a plain graph that spells out what the rule
-means and in which nothing is marked. **H**: honoured, equal to that. **E**: a loud error that names
-the rule or site and the line, because the combination means nothing.
+An override is applied exactly where you put it, through every transform, or an error says why not.
+This table has overrides as rows and transforms as columns; the test suite checks every cell
+(`tests/survival/`). Each row marks the middle of a small program. Derivatives, mostly of orders 1
+and 2, are compared with those of a graph without marks that computes the intended gradient.
+**H** (honoured): they are equal. **E** (error): the combination has no meaning, and an error names
+the rule or site and the line.
 
-This page shows what the tests demand; a cell that is not so fails the test of its row, by name.
-`python tools/survival.py` runs every cell and prints what it finds; `--write` writes this page.
+The page shows the expected results; a cell with a different result fails the test of its row.
+`python tools/survival.py` runs every cell and prints the results; `--write` writes this page.
 """
 REASONS = """
 ## Why an error is the right answer
 
-- Forward mode is the transpose of a rule, so a rule has to be linear in the gradients that it is
-  given, or bring its own `jvp=`.
-- The own gradient of an op is no mark, so there is nothing to take off.
-- Another rule that is put on a `custom_gradient` has to give gradients of what that captured, as
-  its own `grad_fn` did.
-- Where each example of a batch chooses, both branches of a `cond` are run for all of them: what may
-  have effects, as a Python function may, would be run for examples that do not choose it.
+- Forward mode transposes a rule, so the rule must be linear in its cotangents or have its own
+  `jvp=`.
+- An op's built-in gradient is not a mark, so there is no mark to remove.
+- If you replace the rule of a `custom_gradient`, the new rule must return gradients for the
+  captured tensors, like the original `grad_fn`.
+- If each example of a batch selects its own branch of a `cond`, both branches run for all examples.
+  A Python function with side effects would then run for examples that did not select it.
 """
 
 

@@ -53,65 +53,67 @@ myst:
 ---
 # Accuracy, reproducibility, support
 
-This page is measured: `python tools/trust_doc.py --write` runs everything below and writes it,
-and a test measures a sample again. It was made with {versions}.
+`python tools/trust_doc.py --write` runs all measurements on this page and writes it; a test
+repeats a sample of them. These numbers are from {versions}.
 
 ## Errors of element-wise ops
 
-Each cell has the largest error of the value / of the first derivatives / of the second ones, in
-units in the last place of the exact result, which mpmath computes with 1,400 bits. A perfectly
-rounded result is off by at most 0.5. The points are hard ones: tiny and huge numbers, tails,
-neighbours of singular points and of zeros. SciPy's functions are measured in float64 only, and not
-on JAX. The derivatives are graphgrad's own on every backend; the values of JAX are XLA's.
+Each cell has the largest error of the value / of the first derivatives / of the second
+derivatives, in units in the last place. mpmath computes the exact result with 1,400 bits. A
+correctly rounded result has an error of at most 0.5. The points are chosen to be hard: tiny and
+huge numbers, tails, and points close to singularities and zeros. Functions from SciPy are measured
+only in float64, and not on JAX. Derivatives are graphgrad's own on every backend; on JAX, XLA
+computes the values.
 
 """
 
 SAME = """
-## What is the same, bit for bit
+## What is reproducible bit for bit
 
-- **Two runs** of a compiled function on the same arrays, in one environment: {again}, on their
-  samples.
-- **Resumed training** equals training that was never interrupted, random draws without a seed
-  included ([checkpoints](files.md#checkpoints)).
-- **Rewrites** of the default level that are called *exact* change no bit; those called *rounding*
-  change last bits ([the list](optimisation.md)). `fast_math=True` may change more.
-- **Random bits** of a seed are the same on every backend (Philox).
-- **Another backend** computes some ops by other functions. On the samples of the ops that both run:
+- **Two runs** of a compiled function on the same arrays, in one environment: {again},
+  tested on samples.
+- **Resumed training** gives the same bits as uninterrupted training, including random draws
+  without a seed ([checkpoints](files.md#checkpoints)).
+- **Rewrites** at the default level: those labelled *exact* change no bits; those labelled
+  *rounding* change last bits ([the list](optimisation.md)). `fast_math=True` may change more.
+- **Random bits** are the same on every backend for a given seed (Philox).
+- **Different backends** compute some ops with different functions. This table compares them on
+  samples of all ops that both support:
 
-| compared with NumPy | ops | the same bits | others |
+| compared with NumPy | ops | same bits | ops that differ |
 |---|---|---|---|
 """
 
 TRIED = """
-## What was tried
+## Tests with random programs
 
-Random programs, each compared with what the ops' own kernels give, on seeds 0 to {last}:
+Random programs, each compared with the results of the ops' own kernels, for seeds 0 to {last}:
 
 {fuzz}
 
-`python tools/fuzz.py SEED` repeats one, `python tools/mutate.py` changes the core line by line
-and reports changes that no test sees, and [the survival matrix](survival.md) has every kind of
-override through every transform. Bugs found and fixed, by release ([changelog](_made/changelog)):
+`python tools/fuzz.py SEED` repeats one of them. `python tools/mutate.py` changes the core line by
+line and reports the changes that no test detects. [The survival matrix](survival.md) tests every
+kind of override with every transform. Bugs fixed in each release ([changelog](_made/changelog)):
 
 | release | fixed |
 |---|---|
 {fixed}
 
-## What is supported
+## Supported versions
 
 graphgrad follows [SPEC 0](https://scientific-python.org/specs/spec-0000/): it supports releases of
 NumPy and networkx from the last two years, and Python versions from the last three. The tests run
-with the lowest versions as well as with the newest.
+with the oldest supported versions and with the newest.
 
-| | at least |
+| | minimum version |
 |---|---|
 {lowest}
 
 ## What an override costs
 
-Nothing when the program runs: {layers} dense layers with `gg.rules.scale(1.0)` on each activation
-compile to {marked} steps, and to {plain} without. Building and differentiating take longer: some
-microseconds a region ([performance](performance.md)).
+Nothing at run time: {layers} dense layers with `gg.rules.scale(1.0)` on each activation
+compile to {marked} steps, and to {plain} without it. Building and differentiating take a few
+microseconds more per region ([performance](performance.md)).
 """
 
 

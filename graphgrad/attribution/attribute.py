@@ -114,7 +114,7 @@ def attribute(
     output: str | None = None,
     **options: Any,
 ) -> Attribution:
-    """What in the inputs a score of a model comes from. The model stays as it is.
+    """Attribute a score of a model to its inputs. The model is not changed.
 
     gradient, saliency (its magnitude), input_times_gradient; integrated_gradients(baseline=0,
     steps=50); smoothgrad(samples=50, stdev=None, seed=0), noise of 0.15 times the range of an
@@ -146,9 +146,9 @@ def attribute(
     Returns: an Attribution.
 
     Raises: GradientError where a method has no meaning for the model, as Grad-CAM without a layer
-    of channels and places, and for what is no model; ValueError for another method or composite;
-    TypeError for an option that the method has not, or that the composite does not read; ValueError
-    for one outside of its domain; ShapeError for a target that is not there.
+    of channels and places, and for input that is not a model; ValueError for an unknown method or
+    composite; TypeError for an option that the method has not, or that the composite does not read;
+    ValueError for one outside its domain; ShapeError for a target that is not there.
 
     Source: Simonyan et al. 2014, "Deep inside convolutional networks"; Sundararajan et al. 2017,
         "Axiomatic attribution for deep networks"; Smilkov et al. 2017, "SmoothGrad"; Springenberg

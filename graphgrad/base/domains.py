@@ -48,7 +48,8 @@ class Domain:
         self.unbounded = (low, high) == (-inf, inf) and (infinite or whole)
 
     def __call__(self, what: str, value: T) -> T:
-        """The value as it is; TypeError for what is no number, ValueError for one outside."""
+        """The value as it is; TypeError for input that is not a number, ValueError for one
+        outside."""
         if not self.takes(value):
             raise TypeError(f"{what} is {self}, got {value!r}")
         if not self.holds(value):

@@ -83,7 +83,7 @@ def note_keyword(error: object = None, trace: TracebackType | None = None) -> No
 
 
 def _is_of_others(trace: TracebackType) -> bool:
-    """Whether what raised an error in a frame is seen there, and is no function of graphgrad.
+    """Whether what raised an error in a frame is seen there, and is not a function of graphgrad.
 
     The instructions of a call `a.b(...)` that begin where it does load a, and b of it.
     """

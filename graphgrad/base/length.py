@@ -38,14 +38,15 @@ def _check_size(terms: int, characters: int = 0) -> None:
 
 
 class Length:
-    """The length of an axis that is known when the program runs: a name, or arithmetic on names.
+    """A symbolic length of an axis, known only at run time: a name, or an expression of names.
 
-    Shapes hold lengths where they do not hold ints. `+`, `-`, `*`, `//`, `%`, `gg.Length.max`,
-    `gg.Length.min` and `gg.Length.ceil_div` with ints and lengths give lengths, or an int where
-    nothing is left open. Arithmetic with tensors and floats takes the length as a weak integer
-    tensor. A length equals another where both are one polynomial, and equals the str that names it.
-    `<`, `<=`, `>` and `>=` are decided where they hold for all lengths from 0 on, and under what
-    `gg.assume` says; else they give an `Inequality`, which has no truth value.
+    Shapes consist of ints and lengths. `+`, `-`, `*`, `//`, `%`, `gg.Length.max`, `gg.Length.min`
+    and `gg.Length.ceil_div` of ints and lengths return a length, or an int if the result is known.
+    In arithmetic with tensors and floats, a length acts as a weakly typed integer tensor. Two
+    lengths are equal if they are the same polynomial, and a length equals the str that names it.
+    `<`, `<=`, `>` and `>=` return a bool if the result is the same for all lengths of at least 0,
+    given the facts stated by `gg.assume`; otherwise they return an `Inequality`, which has no truth
+    value.
 
     Parameters: text: a name, or an expression as `str` writes it: "2*N + 1", "N//2", "max(N, 3)".
 

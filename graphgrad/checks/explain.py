@@ -154,15 +154,15 @@ class Explanation:
 
 
 def explain(ys: Any, xs: Any, stop_gradients: Any = None, overrides: Any = None) -> Explanation:
-    """For each x: the sites on its paths to ys, the rule each uses, and why a result is None.
+    """Explain, for each x, the sites and rules on its paths to ys, and why a result is None.
 
     Parameters:
-        ys, xs, stop_gradients, overrides: as for gradients(). Tensors of integers are no error
-            here: that is the reason then.
+        ys, xs, stop_gradients, overrides: as for gradients(). Integer tensors are not an error
+            here, but a reason.
 
     Returns: an Explanation.
 
-    Raises: what gradients() raises for the question.
+    Raises: the errors of gradients().
 
     >>> x = gg.constant(2.0, name="x")
     >>> gg.explain(gg.stop_gradient(x), x)[x].found

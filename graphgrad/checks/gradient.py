@@ -37,16 +37,17 @@ def check_gradient(
     expect: Any = None,
     variants: bool = False,
 ) -> Report:
-    """Check one gradient rule by itself, against what it declares itself to be.
+    """Check that a gradient rule has the properties that it declares.
 
-    Compared are: the rule with finite differences of the site alone (the truth; for surrogate_of(f)
-    those of f, for scaled(s) s times them, for "stop" zero, for "estimator" the mean over seeds);
-    every pattern of missing and zero output gradients; linearity; a second run and a second call;
-    the forward values with and without it; and the derivative of what it built with differences of
-    the values of that. A rule without a contract is held to the truth. "attribution" and "policy"
-    are held to no derivative. The nodes this builds count as derived. Of complex numbers both parts
-    are checked: they lie on a last axis of length 2, and of gradients they are those of the
-    conjugate, which is how far a real loss moves with the real and with the imaginary part.
+    The check compares the rule with finite differences of its site (for surrogate_of(f) with those
+    of f, for scaled(s) with s times them, for "stop" with zero, for "estimator" the mean over
+    seeds). It also checks every pattern of missing and zero output gradients; linearity; that a
+    second run and a second call give the same result; that forward values do not change; and that
+    the derivative of what the rule built agrees with finite differences. A rule without a contract
+    must be the true derivative. "attribution" and "policy" are not compared with a derivative. The
+    nodes that this function builds count as derived. For complex numbers, both parts are checked:
+    the report has them on a last axis of length 2, and gradients are conjugated, so that they are
+    the derivatives of a real loss with respect to the real and the imaginary part.
 
     Parameters:
         target: a region; a node (with or without a stamp); or a function, which opens one region
@@ -56,15 +57,15 @@ def check_gradient(
         rule: checked in place of the rule that is marked.
         values: for a region or node: an array for each input, in order, or {tensor or name: array};
             random ones are found otherwise.
-        seed: of everything random.
+        seed: the seed of all random numbers.
         order: 2 also checks the derivative of what the rule built; 1 does not.
-        expect: what to hold it to, in place of the contract that the rule declares.
-        variants: for a function: also with lengths of 1, one axis at a time, where it takes them.
+        expect: the contract to check, instead of the one that the rule declares.
+        variants: for a function: also check lengths of 1, one axis at a time, if it accepts them.
 
-    Returns: a Report, which is true where nothing was found.
+    Returns: a Report, which is true if nothing was found.
 
-    Raises: GradientError for a target that is none, and where a function marks no site or several;
-    ValueError for another order.
+    Raises: GradientError for an invalid target, and for a function that marks no site or several;
+    ValueError for an unknown order.
 
     >>> gg.check_gradient(lambda site, dy: 2 * dy, gg.square, np.array([1.0, 3.0])).findings[0].kind
     'truth'

@@ -37,7 +37,7 @@ __all__ = ["lint"]
 
 
 def lint(graph: Graph | Any) -> list[Finding]:
-    """What in the graph looks like a mistake about gradients, each with its line and what to do.
+    """Find likely mistakes about gradients in the graph, each with its line and what to do.
 
     "dead mark"         a rule that no gradient can ever reach
     "unmatched entry"   an entry of an op-type map that stamped no node
@@ -53,14 +53,14 @@ def lint(graph: Graph | Any) -> list[Finding]:
     "undeclared"        a floating tensor that crosses the boundary of a region undeclared
     "unfused grid"      a grid, or a layer beside one, that a deployed net computes with floats
 
-    Bodies of control flow are searched too. Regions that are still open are passed over. No node is
-    built; boundaries are settled, as by any inspection.
+    Bodies of control flow are searched too. Regions that are still open are skipped. No node is
+    built.
 
     Parameters: graph: a Graph, or tensors (any nesting of them), whose graph it is.
 
     Returns: a list of Finding, maybe empty.
 
-    Raises: TypeError for what is neither; GraphError for tensors of several graphs.
+    Raises: TypeError for other arguments; GraphError for tensors of several graphs.
 
     >>> x = gg.placeholder((2,))
     >>> y = gg.exp(gg.floor(x))

@@ -31,7 +31,7 @@ def print(
 
     Returns: t, by another node.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy, which is not printed.
 

@@ -335,7 +335,7 @@ def values(outputs: Any, feeds: Given = None, *, state: State | None = None) -> 
 
     Returns: a Values.
 
-    Raises: what running raises, with a note on the node.
+    Raises: the errors of running, with a note on the node.
 
     >>> x = gg.placeholder((), name="x")
     >>> gg.debug.values(gg.exp(x * 0.0), {x: 2.0})["x:0"]

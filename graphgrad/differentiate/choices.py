@@ -158,7 +158,7 @@ class Choice:
 
 
 _DOORS = (StopGradient, Residual)
-"""Through the first nothing flows, and the second is no step of its own."""
+"""Through the first nothing flows, and the second is not a step of its own."""
 
 
 def _type_of(step: object) -> str:

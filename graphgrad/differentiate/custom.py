@@ -32,25 +32,25 @@ __all__ = ["custom_gradient", "grad_pass_through"]
 def custom_gradient(f: Callable[..., tuple[X, Callable[..., Any]]]) -> Callable[..., X]:
     """Decorator: f(*xs) returns (y, grad_fn), and grad_fn gives the gradient of what f built.
 
-    Each call is a region of its own, whose inputs are the arguments and whose outputs are one
-    Identity node per returned tensor. Values of the inside that grad_fn closes over are residuals:
-    their own derivative counts at second order. xs and y are tensors, or any nesting of list, tuple
-    and dict of them; numbers and arrays among xs become constants and have a slot as every argument
-    has.
+    Each call is a separate region, whose inputs are the arguments and whose outputs are one
+    Identity node per returned tensor. Intermediate values that grad_fn closes over are residuals:
+    at second order they are differentiated too. xs and y are tensors, or any nesting of list, tuple
+    and dict of them. Numbers and arrays among xs become constants, and grad_fn returns a gradient
+    for them like for any argument.
 
-    grad_fn(*dys) returns one gradient per argument leaf, as a rule returns them. It may close over
-    anything. If f reads variables that are no arguments, grad_fn takes a further `variables` and
-    returns (dxs, dvars). It may return (dxs, grad_fn2): the gradient of dxs with respect to xs, and
-    so on for higher orders.
+    grad_fn(*dys) returns one gradient per argument leaf, like a rule. It may close over any tensor.
+    If f reads variables that are not arguments, grad_fn takes a keyword argument `variables` and
+    returns (dxs, dvars). It may also return (dxs, grad_fn2), where grad_fn2 is the gradient of dxs
+    with respect to xs, and so on for higher orders.
 
     Parameters: f: a function of tensors, that returns (y, grad_fn).
 
     Returns: a function of the same arguments that returns y.
 
-    Raises: when it is called, GradientError where f returns no such pair, and RegionError for a
-    call that reads or makes nothing but integers and booleans: its grad_fn could never be called.
-    When it is differentiated, GradientError for a captured tensor through which a gradient has to
-    flow, and for which grad_fn gives none.
+    Raises: on a call, GradientError if f does not return such a pair, and RegionError if the call
+    has only integer and bool inputs or outputs, since its grad_fn could never be called. On
+    differentiation, GradientError if a gradient has to flow through a captured tensor for which
+    grad_fn returns none.
 
     Gradient: that of grad_fn.
 
@@ -235,7 +235,7 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
 
 
 def _variables(region: Region, start: int, leaves: Sequence[Tensor]) -> list[Tensor]:
-    """The variables read inside that are no arguments, in order of first use."""
+    """The variables read inside that are not arguments, in order of first use."""
     variables: dict[Tensor, None] = {}
     for node in region.graph.nodes[start:]:
         if region.contains(node.region):

@@ -65,7 +65,8 @@ def jacobian(
 ) -> X | MaybeNone:
     """The derivative of every element of y with respect to every element of each x.
 
-    Each element of y is a question of its own to gradients(), which calls the rules on the way.
+    Each element of y is differentiated separately with gradients(), so rules are called for each
+    element.
 
     Parameters:
         y: a floating tensor of known shape; a complex one with holomorphic=True.
@@ -75,8 +76,8 @@ def jacobian(
     Returns: the structure of xs, of tensors of shape y.shape + x.shape and the dtype of x; None (or
     zeros, for unconnected="zero") where nothing flows.
 
-    Raises: GradientError if y is no tensor; ShapeError where a length of y is unknown; DTypeError
-    for a complex y that is not said to be holomorphic; what gradients() raises.
+    Raises: GradientError if y is not a tensor; ShapeError where a length of y is unknown;
+    DTypeError for a complex y that is not said to be holomorphic; what gradients() raises.
 
     >>> x = gg.constant([1.0, 2.0])
     >>> gg.evaluate(gg.jacobian(gg.cumsum(x * x), x))
@@ -242,7 +243,7 @@ def hvp(
 ) -> X | MaybeNone:
     """The Hessian of a 0-d y times vs, without building it: the gradient of sum(grad * vs).
 
-    With overrides, where the matrix of hessian() need not be symmetric, vs stands on its left.
+    With overrides, the matrix of hessian() need not be symmetric; vs multiplies it from the left.
 
     Parameters:
         y: a 0-d floating tensor; a complex one with holomorphic=True.

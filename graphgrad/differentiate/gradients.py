@@ -70,31 +70,33 @@ def gradients(
 ) -> Any:
     """Sum over ys of the gradients with respect to xs, as new nodes of the graph.
 
-    It is the total derivative, where a marked region or node has the gradient of its rule. Nodes go
-    to the graph of ys, into the region that is open there.
+    This is the total derivative, with the rules of marked regions and nodes in place of their
+    gradients. New nodes are built in the graph of ys, in the region that is open there.
 
-    Of a complex x = a + ib, the gradient of a real y is dy/da - i dy/db; where y is a holomorphic
-    function of x, the gradient is dy times its derivative. Nothing is conjugated: a step downhill
-    goes along -conj(gradient). So it is in JAX; PyTorch and TensorFlow give the conjugate.
+    For a complex x = a + ib, the gradient of a real y is dy/da - i dy/db; if y is a holomorphic
+    function of x, the gradient is dy times its derivative. Gradients are not conjugated: the
+    direction of steepest descent is -conj(gradient). JAX uses the same convention; PyTorch and
+    TensorFlow return the conjugate.
 
     Parameters:
         ys, xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
         grad_ys: gradients of ys, in the structure of ys, of their shapes and dtypes; None (for all
             or for one): ones, for a complex y only with holomorphic=True.
-        stop_gradients: tensors through which nothing flows, in any nesting.
-        unconnected: what an x gets to which nothing flows: "none" (None) or "zero" (zeros).
+        stop_gradients: tensors that are treated as constants, in any nesting.
+        unconnected: the gradient with respect to an x that ys do not depend on: "none" (None) or
+            "zero" (zeros).
         overrides: rules for this call only: {op type, node, region or selection: rule, or None for
-            the own gradient}; "none" switches all marks off. A selection that makes one region of
-            its nodes does so for this call, marked or not.
-        holomorphic: promises that complex ys are holomorphic functions of complex xs, which is not
+            the built-in gradient}; "none" switches all marks off. A selection of several nodes as
+            one region acts as a region in this call, whether it is marked or not.
+        holomorphic: promises that complex ys are holomorphic functions of complex xs; this is not
             checked.
 
     Returns: the structure of xs, with a tensor of x's shape and dtype, or None, for each x.
 
-    Raises: DTypeError for integers and bools, for a complex y without its gradient, and where
-    holomorphic=True is said of tensors that are not complex; GradientError for tensors hidden
-    inside a region, grad_ys that do not fit, and for rules that break their contract; RegionError
-    where regions need each other in a circle; ValueError for another unconnected.
+    Raises: DTypeError for integers and bools, for a complex y without its gradient, and for
+    holomorphic=True with tensors that are not complex; GradientError for tensors hidden inside a
+    region, grad_ys that do not fit, and rules that break their contract; RegionError if regions
+    depend on each other in a cycle; ValueError for an unknown value of unconnected.
 
     Source: reverse accumulation [Griewank and Walther 2008, "Evaluating Derivatives", chapter 3].
 

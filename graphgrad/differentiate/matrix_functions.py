@@ -55,7 +55,7 @@ def matrix_function(x: TensorLike, f: Function, /) -> Tensor:
     eigenvalues are equal, where eigenvectors have none.
 
     Parameters:
-        x: (..., N, N), of which the lower triangle is read; floating or complex, ints become
+        x: (..., N, N); only the lower triangle is read; floating or complex, ints become
             float64.
         f: a function of a tensor of any shape, element by element; real or complex values. It reads
             no tensor but its argument, and numbers.
@@ -63,7 +63,7 @@ def matrix_function(x: TensorLike, f: Function, /) -> Tensor:
     Returns: (..., N, N), dtype of x; complex where f is.
 
     Raises: ShapeError if the matrices are not square; DTypeError if x is float16; TypeError for an
-    f that is no function or returns no tensor; ValueError for one that does not work element by
+    f that is not a function or returns no tensor; ValueError for one that does not work element by
     element, or reads other tensors.
 
     Gradient: of the k-th order by divided differences f[w0, ..., wk], (f(w0) - f(w1)) / (w0 - w1)
@@ -93,7 +93,7 @@ def matrix_function(x: TensorLike, f: Function, /) -> Tensor:
 def sqrtm(x: TensorLike, /) -> Tensor:
     """The principal square roots of positive semidefinite matrices: y @ y = x.
 
-    Parameters: x: (..., N, N), Hermitian, of which the lower triangle is read; floating or complex,
+    Parameters: x: (..., N, N), Hermitian; only the lower triangle is read; floating or complex,
     ints become float64.
 
     Returns: (..., N, N), dtype of x; NaN for matrices with an eigenvalue below 0.
@@ -114,7 +114,7 @@ def sqrtm(x: TensorLike, /) -> Tensor:
 def logm(x: TensorLike, /) -> Tensor:
     """The logarithms of positive definite matrices: exp(y) = x.
 
-    Parameters: x: (..., N, N), Hermitian, of which the lower triangle is read; floating or complex,
+    Parameters: x: (..., N, N), Hermitian; only the lower triangle is read; floating or complex,
     ints become float64.
 
     Returns: (..., N, N), dtype of x; NaN for matrices with an eigenvalue below 0.
@@ -136,14 +136,14 @@ def powm(x: TensorLike, p: float, /) -> Tensor:
     """Powers of Hermitian matrices: v @ diag(w**p) @ v.H.
 
     Parameters:
-        x: (..., N, N), Hermitian, of which the lower triangle is read; floating or complex, ints
+        x: (..., N, N), Hermitian; only the lower triangle is read; floating or complex, ints
             become float64.
-        p: a number; where it is no whole one, NaN for matrices with an eigenvalue below 0.
+        p: a number; where it is not an integer, NaN for matrices with an eigenvalue below 0.
 
     Returns: (..., N, N), dtype of x.
 
-    Raises: ShapeError if the matrices are not square; DTypeError if x is float16; TypeError if p is
-    no real number, ValueError if it is not finite.
+    Raises: ShapeError if the matrices are not square; DTypeError if x is float16; TypeError if p
+    is not a real number, ValueError if it is not finite.
 
     Gradient: as matrix_function.
 

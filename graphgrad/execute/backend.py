@@ -149,7 +149,7 @@ class Backend:
 
 
 class _Adapted(Backend):
-    """An object with `compile(program)` that is no subclass of Backend."""
+    """An object with `compile(program)` that is not a subclass of Backend."""
 
     def __init__(self, adapted: Any) -> None:
         self.adapted = adapted

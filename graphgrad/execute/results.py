@@ -72,7 +72,7 @@ def taken(t: Tensor, copied: bool) -> Callable[[Any], Array]:
 
 
 def _is_foreign(made: Any) -> bool:
-    """Whether this is no array, or one whose memory is not NumPy's, or not to be written."""
+    """Whether this is not an array, or one whose memory is not NumPy's, or not to be written."""
     if type(made) is not np.ndarray or not made.flags.writeable:
         return True
     return made.base is not None and type(made.base) is not np.ndarray

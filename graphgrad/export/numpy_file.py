@@ -87,8 +87,8 @@ def export_numpy(
     Returns: nothing.
 
     Raises: ExportError that lists every node whose kernel needs more than NumPy (SciPy, a Python
-    function of the user), with where it was built; nothing is written then. TypeError for another
-    kind of function; ValueError for a path or name that Python cannot import.
+    function of the user), with where it was built; nothing is written then. TypeError for an
+    unknown kind of function; ValueError for a path or name that Python cannot import.
 
     >>> import tempfile, runpy
     >>> x = gg.placeholder((), name="x")

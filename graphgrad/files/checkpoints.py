@@ -54,17 +54,17 @@ class Checkpoint(NamedTuple):
 
 
 class Checkpoints:
-    """A folder with the values of a graph's variables at its last steps.
+    """A folder of checkpoints: the values of a graph's variables at its last steps.
 
-    A checkpoint is complete or not there, whenever the process ends. It holds no structure: it
-    belongs to the graph that the same code builds again, whose variables have the same names,
-    shapes and dtypes. What a run draws without a seed goes on where it was.
+    A checkpoint is either complete or absent, whenever the process ends. It does not contain the
+    graph: to resume, build the graph again, with variables of the same names, shapes and dtypes.
+        Random draws without a seed continue where they were.
 
     Parameters:
-        folder: where they are; it is made if it is not there.
-        keep: how many are kept, the newest; None: all.
+        folder: the folder, which is created if it does not exist.
+        keep: the number of checkpoints to keep; None: all.
 
-    Raises: ValueError for a keep that is no number from 1.
+    Raises: ValueError for a keep that is not a number from 1.
 
     >>> import tempfile
     >>> v = gg.variable(1.0, name="v")
@@ -107,8 +107,8 @@ class Checkpoints:
 
         Returns: nothing.
 
-        Raises: TypeError for what is no graph; FileError where there are checkpoints of later
-        steps, of another run, or for metadata that cannot be saved; OSError of the disk.
+        Raises: TypeError for input that is not a graph; FileError where there are checkpoints of
+        later steps, of another run, or for metadata that cannot be saved; OSError of the disk.
         """
         _check_graph("save(step, graph)", graph)
         if not isinstance(step, int | np.integer) or type(step) is bool or not 0 <= step < 10**12:
@@ -147,7 +147,8 @@ class Checkpoints:
         Returns: a Checkpoint; None where there is none.
 
         Raises: StateError, which lists them all, for variables that are not those of the
-        checkpoint: then no value changes; TypeError for what is no graph; FileError for one that a
+        checkpoint: then no value changes; TypeError for input that is not a graph; FileError for
+            one that a
         newer graphgrad has written, which stays where it is, where all were removed meanwhile, and
         where processes that run one program together do not see the same checkpoints; OSError of
         the disk.

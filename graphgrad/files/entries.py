@@ -49,7 +49,7 @@ class EntryPoint:
 
         Returns: a CompiledFunction.
 
-        Raises: what gg.compile raises.
+        Raises: the errors of gg.compile.
         """
         return compile(self.inputs, self.outputs, updates=self.updates, **options)
 
@@ -64,8 +64,8 @@ class EntryPoint:
         Returns: arrays, or tensors, in the structure of the outputs.
 
         Raises: TypeError for arguments that are missing or too many; on tensors GraphError for
-        another dtype or shape, within the function's own graph, and where the function writes
-        variables.
+        an unsupported dtype or shape, within the function's own graph, and where the function
+        writes variables.
 
         >>> x = gg.placeholder((), name="x")
         >>> square = gg.EntryPoint([x], x * x)

@@ -82,29 +82,28 @@ def load(
     *,
     verify: bool | None = None,
 ) -> GraphFile:
-    """Read a file that gg.save wrote. Nothing of it is run or imported.
+    """Load a file written by gg.save. No code is run or imported.
 
-    The graph differentiates through every rule as at home, with the rules as they were saved. Types
-    are inferred again and compared, so an op that means another thing now is an error.
+    The loaded graph has the same gradients as the original, with the rules as they were saved.
+    Types are inferred again and compared, so an op whose meaning has changed is an error.
 
     Parameters:
         path: the file.
         mmap: whether large arrays stay on the disk until they are needed; then the file may be
             replaced while they are in use, and must not be changed in place. False: all are read.
-        rules: "saved": the rules of the file answer, whatever is registered here; "registry": where
-            a rule was put by a name that is registered here, what is registered answers; "check":
-            those of the file, and an error unless what is registered under each name builds just
-            the same.
+        rules: "saved": use the rules in the file; "registry": for rules that were put by name, use
+            the rule that is registered under this name, if there is one; "check": use the rules in
+            the file, and raise an error unless the registered rules build the same nodes.
         functions: {name: function} for Python functions that the graph calls and that are not
             registered with gg.register_function.
-        verify: whether digests of arrays are checked: of those up to 64 MB by default; True: of
-            all; False: of none.
+        verify: whether to check digests of arrays: None: arrays of up to 64 MB; True: all; False:
+            none.
 
     Returns: a GraphFile.
 
-    Raises: FileError, which names the file, the part and the reason, for what is no such file (nor
-    any file: a directory, a device, a pipe), is damaged, is of a newer version, or does not mean
-    here what it meant; OSError of the disk; ValueError for another word in `rules`.
+    Raises: FileError, which names the file, the part and the reason, for input that is not such a
+    file (nor any file: a directory, a device, a pipe), is damaged, is of a newer version, or does
+    not mean here what it meant; OSError of the disk; ValueError for an unknown word in `rules`.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((2,), name="x")

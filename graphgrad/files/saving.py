@@ -50,31 +50,29 @@ def save(
 ) -> None:
     """Write a graph into one file, with its rules, regions, values and named functions.
 
-    Every rule is traced, also one that was given by name, so that the file means the same in a
-    process that has none of your code: at the orders up to `order`, and for a rule that reads
-    nothing but its site, or opens no region, at every order. The file holds no code. Equal graphs
-    give equal bytes. Saving changes nothing of the graph, and who is interrupted leaves the file
-    that was there.
+    Every rule is traced, including named rules, so that the file has the same meaning in a process
+    without your code: for derivatives up to `order`, and at every order for rules that read only
+    their site or open no region. The file contains no code. Equal graphs give equal bytes. Saving
+    does not change the graph, and an interrupted save leaves the old file intact.
 
     Parameters:
-        path: where to; a file that is there is replaced when the new one is complete.
-        graph: any graph, but for the body of a loop or choice.
-        functions: {name: what gg.compile returned, an EntryPoint, or (inputs, outputs)}, which
-            gg.load finds again under their names.
-        metadata: whatever is made of None, bools, numbers, strings, arrays, lists, tuples and
-            dicts.
-        state: where the values of variables are taken from; the graph's own by default.
-        order: how often what was saved can be differentiated where rules mark what they build:
-            rules of rules are traced so deep, and beyond is an error there.
-        full_paths: whether source files are named by their whole paths, which tell of this machine;
-            else by file and folder.
+        path: the file; an existing file is replaced when the new one is complete.
+        graph: any graph except the body of a loop or conditional.
+        functions: {name: a compiled function, an EntryPoint, or (inputs, outputs)}, which gg.load
+            returns under these names.
+        metadata: any nesting of None, bools, numbers, strings, arrays, lists, tuples and dicts.
+        state: the state with the values of variables; by default that of the graph.
+        order: the highest order of derivatives of the loaded graph, if rules open regions; a higher
+            order is an error.
+        full_paths: whether to store full paths of source files, which describe this machine;
+            otherwise only file and folder.
 
     Returns: nothing.
 
     Raises: FileError for what no file can hold, with its place: a py_function without a name (see
-    gg.register_function), an attribute of a region that is no plain value; what a rule raises when
-    it is traced; ValueError for an order below 1; GraphError for a body or inside an open region;
-    OSError of the disk.
+    gg.register_function), an attribute of a region that is not a plain value; what a rule raises
+    when it is traced; ValueError for an order below 1; GraphError for a body or inside an open
+    region; OSError of the disk.
 
     >>> import os, tempfile
     >>> x = gg.placeholder((), name="x")

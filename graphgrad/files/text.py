@@ -32,7 +32,7 @@ def _item(value: Any) -> str:
 
 
 def parse(raw: bytes | memoryview) -> Any:
-    """A document; FileError for what is no JSON, nests too deep, or says a name twice."""
+    """A document; FileError for input that is not a JSON, nests too deep, or says a name twice."""
     if len(raw) > LONGEST:
         raise FileError(f"its text has {len(raw)} bytes; at most {LONGEST} are read")
     try:

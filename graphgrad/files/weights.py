@@ -37,9 +37,9 @@ def export_weights(path: str | os.PathLike[str], state: State | Mapping[str, Any
 
     Returns: nothing.
 
-    Raises: ValueError for another suffix; TypeError for another path or state; DTypeError for what
-    is no array of numbers, and for dtypes that the format does not have; StateError for a state
-    that knows no graph; GraphGradError where safetensors is not installed.
+    Raises: ValueError for an unsupported suffix; TypeError for an unsupported path or state;
+    DTypeError for non-numeric input, and for dtypes that the format does not have; StateError for a
+    state that knows no graph; GraphGradError where safetensors is not installed.
 
     Source: [Hugging Face, safetensors, "Format"]; [NumPy, numpy.lib.format].
 
@@ -67,8 +67,9 @@ def import_weights(path: str | os.PathLike[str]) -> Values:
 
     Returns: {name: array}, in the order of the file, or of the names.
 
-    Raises: ValueError for another suffix; GraphFormatError for a file that is broken, or holds
-    objects; GraphGradError where safetensors is not installed; OSError where it cannot be read.
+    Raises: ValueError for an unsupported suffix; GraphFormatError for a file that is broken, or
+    holds objects; GraphGradError where safetensors is not installed; OSError where it cannot be
+    read.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

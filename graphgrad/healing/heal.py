@@ -98,27 +98,28 @@ def _because(site: HealedSite) -> str:
 
 
 def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
-    """ys computed by stable forms of what was written, by identities of real functions.
+    """Rewrite the formulas of ys in numerically stable forms.
 
-    A transform of a forward graph, to be done before `gradients`: log(1 + exp(x)) becomes
-    softplus(x), sqrt(sum(x * x)) a norm that neither over- nor underflows, and so on for each row
-    of the table of docs/healing.md; the branches of `where` are kept from arguments at which they
-    have no derivative. New nodes are built in the same graph, over the same inputs; the old ones
-    stay. Values are equal as real functions where both are defined, and limits are filled.
+    Call it on a forward graph, before `gradients`: log(1 + exp(x)) becomes softplus(x), sqrt(sum(x
+    * x)) becomes a norm that neither overflows nor underflows, and so on for each row of the table
+    in docs/healing.md. Branches of `where` are not evaluated at arguments at which they have no
+    derivative. New nodes are built in the same graph, from the same inputs; the old ones stay.
+    Wherever both forms are defined they are equal for real numbers, and removable singularities get
+    their limits.
 
-    What is marked with a rule of its own, conditions, steps, integers, stop_gradient and draws are
-    left as they are; with `at`, so are bodies of control flow.
+    Formulas with their own rules, conditions, steps, integers, stop_gradient and random draws do
+    not change; with `at`, bodies of control flow do not change either.
 
     Parameters:
         ys: tensors of one graph, in any nesting.
-        at: {tensor: array}, inputs at which the graph is run in 800 digits (by mpmath) beside
-            float64: only what loses two digits or more there, in value or gradient, is rewritten.
-            None: all that may lose.
+        at: {tensor: array}, inputs for which the graph runs both in float64 and in 800 digits (with
+            mpmath); only formulas whose value or gradient loses two digits or more are rewritten.
+            None: all formulas that may lose digits.
 
     Returns: Healed: `.ys` with the structure of ys, `.sites`, and a table by `print`.
 
     Raises: GraphError for tensors of several graphs, and where ys are computed from gradients;
-        TypeError for what is no tensor; for at, MissingBackendError without mpmath, and
+        TypeError for input that is not a tensor; for at, MissingBackendError without mpmath, and
         ExecutionError for a node that has no value in many digits.
 
     >>> x = gg.constant(1000.0)

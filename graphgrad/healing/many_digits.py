@@ -111,7 +111,7 @@ HUGE = 4500
 
 
 def _real(f: Callable[..., Any], steep: bool = False) -> Callable[..., Any]:
-    """A function of mpmath for each element; NaN outside of its domain, infinite at its poles.
+    """A function of mpmath for each element; NaN outside its domain, infinite at its poles.
 
     Of one that is steep, arguments beyond 2**HUGE are infinite.
     """

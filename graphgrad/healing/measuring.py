@@ -303,7 +303,7 @@ def forms_of_site(
 
     by_stable: whether what it makes is the truth.
 
-    None where that is too long to be run in many digits, or has inputs that are no real numbers.
+    None where that is too long to be run in many digits, or has inputs that are not real numbers.
     """
     assert y.node.graph is not None
     if not inputs or not all(x.type.differentiable for x in inputs):

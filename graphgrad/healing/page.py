@@ -82,7 +82,7 @@ def _page(healed: Healed, title: str) -> str:
 
 
 def _outermost(sites: Sequence[HealedSite]) -> list[HealedSite]:
-    """Those that are no step of the formula of another."""
+    """Those that are not step of the formula of another."""
     done = [site for site in sites if not site.now.startswith(LEFT_ALONE)]
     steps = set[Node]()
     for site in done:

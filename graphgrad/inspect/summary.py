@@ -27,7 +27,7 @@ class Count:
     nodes       how many
     parameters  elements of the variables among them
     flops       floating point operations; see inspect.flops for what counts as one
-    bytes       of what they write: outputs that are no views of something else
+    bytes       of what they write: outputs that are not views of something else
     exact       False where a length is unknown, and counted as 1, or an op's operations are
     """
 

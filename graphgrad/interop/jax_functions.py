@@ -58,10 +58,10 @@ def as_jax(f: CompiledFunction, gradients: int = 1, *, dtype: Any = None) -> Cal
     input, the array. Its state is what `f.state_tree()` gives, and may be left out where that is
     empty. The outputs are in the structure of f's.
 
-    Raises: MissingBackendError without JAX; ValueError for another dtype, or a number of gradients
-    below 0; GraphError for py_functions, which may have effects. Called, fn raises DTypeError,
-    ShapeError and StateError for what does not fit, DTypeError for 64 bits where JAX has them off,
-    and, differentiated more than `gradients` times, GradientError.
+    Raises: MissingBackendError without JAX; ValueError for an unsupported dtype, or a number of
+    gradients below 0; GraphError for py_functions, which may have effects. Called, fn raises
+    DTypeError, ShapeError and StateError for what does not fit, DTypeError for 64 bits where JAX
+    has them off, and, differentiated more than `gradients` times, GradientError.
 
     >>> import jax
     >>> x, w = gg.placeholder((2,), "float32"), gg.variable(np.float32(0.6), name="w")
@@ -167,7 +167,7 @@ def to_jax(
     structure of f's outputs.
 
     Raises: StateError for a function that reads or writes variables, or draws random numbers
-    without a seed; TypeError for what is no function of graphgrad; what `as_jax` raises.
+    without a seed; TypeError for input that is not a function of graphgrad; what `as_jax` raises.
 
     >>> import jax
     >>> x = gg.placeholder((2,), name="x")

@@ -15,18 +15,18 @@ PARAMETERS = ("variables", "constants")
 
 
 def open_jax(fn: Callable[..., Any], *args: Any, parameters: str = "variables") -> Any:
-    """Build a JAX function in the current graph, each of its operations a node.
+    """Open a JAX function: build it in the current graph, with a node for each operation.
 
-    What `from_jax` calls as one op is open here: its nodes can be marked, overridden, drawn,
-    differentiated, saved and exported like any others. The function is traced once, as `jax.jit`
-    traces it. Its rules stay: what `jax.custom_vjp`, `jax.custom_jvp` and
-    `jax.lax.custom_linear_solve` define becomes a region named as the function is, with the
-    derivative that JAX gives it, at every order; `overrides=` switches it off or replaces it. The
-    functions of jax.nn (relu, gelu, softmax, ...) become those of `gg.nn`. Name scopes of JAX are
-    name scopes, and nodes carry the line of the traced program.
+    Unlike the single op of `from_jax`, these nodes can be marked, overridden, drawn,
+    differentiated, saved and exported like any others. The function is traced once, like in
+    `jax.jit`. Its rules are kept: functions with `jax.custom_vjp`, `jax.custom_jvp` and
+    `jax.lax.custom_linear_solve` become regions with the function's name and JAX's derivative, at
+    every order; `overrides=` switches them off or replaces them. The functions of jax.nn (relu,
+    gelu, softmax, ...) become those of `gg.nn`. JAX's name scopes become name scopes, and each node
+    has its line in the traced program.
 
-    64-bit types are on where a tensor or an array among the arguments has 64 bits, else as JAX is
-    configured. Random numbers are those that JAX draws from the same key.
+    64-bit types are enabled if an argument has 64 bits; otherwise JAX's configuration applies.
+    Random numbers are those that JAX draws from the same key.
 
     Parameters:
         fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox,
@@ -61,7 +61,7 @@ def open_jax(fn: Callable[..., Any], *args: Any, parameters: str = "variables") 
 
 
 def check_openable(fn: Any, parameters: Any, who: str) -> None:
-    """TypeError for what is no function, ValueError for other parameters."""
+    """TypeError for input that is not a function, ValueError for other parameters."""
     if not callable(fn):
         raise TypeError(f"{who} takes a function of JAX arrays, got {fn!r}")
     if parameters not in PARAMETERS:

@@ -38,8 +38,9 @@ def open_report(fn: Callable[..., Any], *args: Any, parameters: str = "variables
     line of the first; `.weights`, the variables by name; `.writes`, those of them that the program
     writes. `print` shows it as a table.
 
-    Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for what is
-    no function; GradientError for hooks on gradients, and tensors whose gradient would be lost.
+    Raises: MissingBackendError without JAX; what fn raises when it is traced; TypeError for input
+    that is not a function; GradientError for hooks on gradients, and tensors whose gradient would
+    be lost.
 
     >>> import jax
     >>> p, x = {"w": np.ones((3, 4))}, jax.ShapeDtypeStruct((2, 3), "float64")
@@ -73,19 +74,20 @@ def retrofit(
     *examples: Any,
     gradients: int = 2,
 ) -> Callable[..., Any]:
-    """A function of JAX or a module of PyTorch with rules put on what is inside, as what it was.
+    """Add rules inside a JAX function or a PyTorch module, and return a JAX function or PyTorch
+    module.
 
-    It is opened as by `open_jax` or `open_torch`, `mark` puts rules on its graph, and what is
-    compiled comes back: the same values, and the gradients of the rules.
+    The function is opened as by `open_jax` or `open_torch`, `mark` puts rules on its graph, and the
+    result is compiled: it has the same values, and the gradients of the rules.
 
-    A function of JAX takes and returns the pytrees of fn, and goes through `jax.jit`, `grad`,
-    `vmap`, `scan` and all that `as_jax` says. What is an argument of fn, a tree of parameters too,
-    is one still, with a gradient of its own.
+    A JAX function takes and returns the pytrees of fn, and works with `jax.jit`, `grad`, `vmap`,
+    `scan` and all transforms listed for `as_jax`. All arguments of fn, including trees of
+    parameters, remain arguments with gradients.
 
-    A module of PyTorch becomes a module with the same parameters, buffers, children and modes: what
-    trains one trains the other, and `state_dict` is that of both. `backward`, `torch.func` and what
-    else `to_torch` says hold of it; what the module writes into its buffers is written. A function
-    of tensors becomes a function.
+    A PyTorch module becomes a module with the same parameters, buffers, children and modes:
+    training one trains the other, and they share a `state_dict`. `backward`, `torch.func` and the
+    other features of `to_torch` work; writes into buffers are carried out. A function of tensors
+    becomes a function.
 
     Parameters:
         fn: a function of arrays and pytrees, or a callable pytree, such as a module of equinox; or
@@ -94,14 +96,14 @@ def retrofit(
         mark: mark(graph) marks the graph: graph.mark(gg.select.op("Relu"), gg.rules.guided()).
         *examples: arguments for which it is opened now. For others, and without examples, it is
             opened when it is called, once for each signature: shapes, dtypes, the structure of the
-            arguments, the values of what is no array, and which modules are in training.
+            arguments, the values of what is not an array, and which modules are in training.
         gradients: how many times it may be differentiated. Once more is an error.
 
     Returns: a function, or a module of PyTorch, that is called as fn is.
 
     Raises: MissingBackendError without JAX; what `open_jax`, `open_torch` and `mark` raise, when it
-    is opened; StateError where `mark` adds variables; TypeError for what is no function; ValueError
-    for less than 0 gradients.
+    is opened; StateError where `mark` adds variables; TypeError for input that is not a function;
+    ValueError for less than 0 gradients.
 
     Gradient: that of the rules, and of JAX or PyTorch elsewhere.
 

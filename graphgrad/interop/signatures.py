@@ -13,7 +13,7 @@ __all__ = ["Fixed", "names_of_leaves"]
 
 
 class Fixed:
-    """What is no array, by its value; by what it is, where it has no hash."""
+    """What is not an array, by its value; by what it is, where it has no hash."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

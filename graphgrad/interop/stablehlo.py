@@ -196,9 +196,9 @@ def load_stablehlo(path: str | os.PathLike[str]) -> StableHlo:
     Returns: a StableHlo. Its `call` takes (inputs, state): inputs by name, in a list in order, or
     the only one, of the dtypes that were written; and returns (outputs, state).
 
-    Raises: FileError for what is no such file; MissingBackendError without JAX or flatbuffers;
-    OSError where it cannot be read. Called, DTypeError where JAX has 64-bit types off and the
-    program takes them, and what JAX raises for other types.
+    Raises: FileError for input that is not such a file; MissingBackendError without JAX or
+    flatbuffers; OSError where it cannot be read. Called, DTypeError where JAX has 64-bit types off
+    and the program takes them, and what JAX raises for other types.
 
     >>> import tempfile
     >>> w = gg.variable([1.0, 2.0], "float32", name="w")

@@ -47,7 +47,7 @@ def state_tree(f: CompiledFunction, dtype: Any = None) -> dict[str, Any]:
 
     Returns: {name: array}, copies of one moment, which a donation may take.
 
-    Raises: ValueError for another dtype.
+    Raises: ValueError for an unsupported dtype.
 
     >>> w = gg.variable([1.0, 2.0], name="w")
     >>> f = gg.compile([], [], updates={w: 2.0 * w})

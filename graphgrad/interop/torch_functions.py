@@ -35,9 +35,9 @@ def to_torch(f: CompiledFunction, gradients: int = 2) -> Any:
     tensors in the structure of f's outputs.
 
     Raises: GraphGradError without PyTorch; StateError for a function that writes variables;
-    TypeError for what is no compiled function; ValueError for less than 0 gradients. A call raises
-    ShapeError and DTypeError for tensors that do not fit, DeviceError for those that are not on the
-    CPU, and a gradient GradientError beyond `gradients`.
+    TypeError for input that is not a compiled function; ValueError for less than 0 gradients. A
+    call raises ShapeError and DTypeError for tensors that do not fit, DeviceError for those that
+    are not on the CPU, and a gradient GradientError beyond `gradients`.
 
     >>> import torch
     >>> x = gg.placeholder((2,), name="x")

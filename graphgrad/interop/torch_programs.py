@@ -46,9 +46,9 @@ def open_torch(
     and {variable: new value}, as `gg.compile(updates=)` takes it.
 
     Raises: GraphError for operators without a form, all of them at once, with how often each occurs
-    and the line of the first, and where the module writes without updates=True, or into what is no
-    buffer; GradientError for rules, hooks and writes that would be lost, and for arguments of torch
-    that require a gradient; GraphGradError without PyTorch; what torch.export
+    and the line of the first, and where the module writes without updates=True, or into what is
+    not a buffer; GradientError for rules, hooks and writes that would be lost, and for arguments of
+    torch that require a gradient; GraphGradError without PyTorch; what torch.export
     raises for what it cannot trace, with a note.
 
     Gradient: of the nodes; of what is a torch.autograd.Function its backward.
@@ -70,7 +70,7 @@ def open_torch(
 
 
 def check_openable_torch(module: Any, parameters: str, who: str) -> None:
-    """Raise for what is no module or function, and for no choice of parameters."""
+    """Raise for input that is not a module or function, and for no choice of parameters."""
     if not callable(module) and type(module).__name__ != "ExportedProgram":
         raise TypeError(f"{who} takes a module or function of torch, got {module!r:.80}")
     if parameters not in PARAMETERS:

@@ -34,8 +34,8 @@ def apply(op: Op, *inputs: Tensor) -> Tensor:
 def build(op: Op, inputs: tuple[Tensor, ...], name: str | None = None) -> Node:
     """Build a node in the current graph: types inferred, region, stamp, origin and line noted.
 
-    Raises what `op.infer` raises, with the inputs and their lines as a note, TypeError for what is
-    no op or no tensor, and GraphError where the inputs belong to another graph.
+    Raises what `op.infer` raises, with the inputs and their lines as a note, TypeError for input
+    that is not an op or a tensor, and GraphError where the inputs belong to another graph.
     """
     try:
         context = CONTEXT.get()
@@ -202,7 +202,7 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
 def check_op_of_tensors(
     op: Any, inputs: Sequence[Any], instead: str = "; as_tensor makes one of it"
 ) -> None:
-    """TypeError where a node would be built of a class, or on what is no tensor."""
+    """TypeError where a node would be built of a class, or on what is not a tensor."""
     if not isinstance(op, Op):
         raise TypeError(f"a node is of an op with its attributes, as Tanh(), got {op!r}")
     for t in inputs:

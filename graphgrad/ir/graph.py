@@ -253,17 +253,16 @@ Graph.__exit__ = _leave  # type: ignore[method-assign]
 
 
 def assume(*stated: Inequality | bool) -> None:
-    """State what holds of named lengths: a fact of the current graph from here on.
+    """State a fact about named lengths, which holds in the current graph from here on.
 
-    Comparisons and shapes that follow are decided by it, and each run checks it once for every set
-    of shapes.
+    It decides later comparisons and shapes. Runs check it once for every set of shapes.
 
     Parameters: *stated: comparisons of lengths, as `N >= 2` or `M <= 2 * N`; True says nothing new.
 
     Returns: nothing.
 
-    Raises: ShapeError for what never holds; TypeError for what is no comparison of lengths. A run
-    raises ShapeError where it is not so.
+    Raises: ShapeError for what never holds; TypeError for input that is not a comparison of
+    lengths. A run raises ShapeError where it is not so.
 
     >>> x = gg.placeholder(("N",), name="x")
     >>> x[1:].shape

@@ -515,7 +515,7 @@ class Graph:
     healed   nodes that compute what others did before the graph was healed, in order
     seed, draws  of random numbers without a seed: the graph's, and how many were built so far
 
-    Raises: GraphError for a name that is no string; TypeError for a seed that is no int.
+    Raises: GraphError for a name that is not a string; TypeError for a seed that is not an int.
 
     >>> g = gg.Graph("model")
     >>> with g:
@@ -617,7 +617,7 @@ class Graph:
 
         Returns: a list of nodes, maybe empty.
 
-        Raises: GraphError for a pattern that is no string.
+        Raises: GraphError for a pattern that is not a string.
 
         >>> with gg.name_scope("enc"):
         ...     x = gg.placeholder((2,), name="x")

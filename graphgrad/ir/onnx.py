@@ -15,7 +15,7 @@ class Onnx:
     """The form of an op type in ONNX: the name of the operator, and {attribute there: ours}.
 
     That is enough where attributes mean the same in both. An op for which they do not has a
-    subclass of this with its own two methods. What ONNX takes as inputs are no attributes.
+    subclass of this with its own two methods. What ONNX takes as inputs are not attributes.
 
     Parameters:
         name: of the operator.

@@ -105,7 +105,7 @@ class OfKernel:
     def strided(self, x: Strided, shape: Lengths) -> Strided | None:
         """Where the elements of its output, of this shape, lie in the memory of the first input.
 
-        x: where those of the input do. None: it is no view of it, or not of such a one.
+        x: where those of the input do. None: it is not a view of it, or not of such a one.
         """
         return x.reshaped(shape) if self.memory.reshapes else None
 
@@ -420,7 +420,7 @@ class Op(OfKernel):
 
 
 _RESERVED = frozenset((*dir(Op), *dir(type), *get_annotations(Op)))
-"""The names of methods and facts of every op, which are no attributes of one."""
+"""The names of methods and facts of every op, which are not attributes of one."""
 
 
 def _behind(axes: Any) -> Any:

@@ -142,7 +142,7 @@ class State:
 
         Returns: nothing.
 
-        Raises: StateError for what is no variable.
+        Raises: StateError for input that is not a variable.
         """
         foreign = False
         for variable, value in values.items():

@@ -125,7 +125,7 @@ def check_op(
 
     Returns: an OpReport, which is true where nothing was found.
 
-    Raises: GraphGradError for what is no op type, and where there is nothing to try;
+    Raises: GraphGradError for input that is not an op type, and where there is nothing to try;
     LookupError or ImportError for a backend that is not there.
 
     >>> class Twice(gg.extend.Unary):

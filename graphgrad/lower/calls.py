@@ -1,8 +1,8 @@
 """The kernel of an element-wise op as calls of NumPy's ufuncs, each of which can be told where to
 write.
 
-A kernel is run once on symbols that note what is called. Whatever a kernel does that is no ufunc, a
-choice or a cast makes no sense of it, and the op stays whole.
+A kernel is run once on symbols that note what is called. Whatever a kernel does that is not a
+ufunc, a choice or a cast makes no sense of it, and the op stays whole.
 """
 
 from __future__ import annotations

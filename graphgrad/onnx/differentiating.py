@@ -67,19 +67,20 @@ def differentiate(
     names: str = "/",
     fast_masks: bool = False,
 ) -> OnnxModel:
-    """A model of ONNX with derivatives of its outputs as further outputs.
+    """Add derivatives of an ONNX model's outputs as additional outputs.
 
-    Inputs and outputs of the model keep their names, order, dtypes and lengths; what is added has
-    names of its own, which differ (`__1`) from all in the file. `metadata["graphgrad.derivative"]`
-    says in JSON what was asked of which file, the names that were added, and the rules on the way.
+    Inputs and outputs of the model keep their names, order, dtypes and lengths. New inputs and
+    outputs get names that are not in the file (with a suffix `__1` if necessary).
+    `metadata["graphgrad.derivative"]` records in JSON which derivative was taken of which file, the
+    new names, and the rules that were applied.
 
     Parameters:
-        model: a file, its bytes, a ModelProto of the package onnx, or what gg.onnx.load returned:
-            then nodes are added to its graph, and marks in it count.
-        of: the name of an output or of any tensor of the file; None: the only floating output; or a
-            function of {name: output} that returns a tensor made of them. Placeholders that it
-            makes are inputs, and with forward=True its value is an output of its name (`value` of a
-            lambda).
+        model: a file, its bytes, a ModelProto of the package onnx, or a model from gg.onnx.load; in
+            the last case, nodes are added to its graph, and marks in it apply.
+        of: the name of an output or of any tensor of the file; None: the only floating-point
+            output; or a function of {name: output} that returns a tensor. Placeholders that the
+            function creates become inputs, and with forward=True its value is an output with the
+            function's name (`value` for a lambda).
         wrt: names of inputs, of tensors inside or of initializers (of a loaded model, of its
             variables); None: all floating inputs.
         kind: what is added, for y called `of` and xs called `wrt`. "gradient": of sum(y), outputs
@@ -88,39 +89,38 @@ def differentiate(
             sum(y) times the directions, outputs hvp/x. "jacobian": outputs jacobian/y/x, of shape
             y.shape + x.shape. "hessian": of sum(y), outputs hessian/a/b for each pair of xs, of
             shape a.shape + b.shape. "laplacian": its trace for each x, outputs laplacian/x.
-        order: of kind "gradient" or "vjp": 1, or the gradient of how the one of the order before
-            changes along inputs direction/x; 2 is "hvp".
-        per_example: of a Jacobian, Hessian or Laplacian: for each row of the first axis, in which
-            no other row has a part; shapes have that axis once, in front.
-        cotangent: what y is multiplied by before it is summed: "ones", "input" (an input
-            cotangent/y), or an array that broadcasts to y.
-        overrides: as for gg.gradients; a rule of gg.rules that needs no arguments by its name too:
-            {"Relu": "guided"}.
-        forward: whether the outputs of the model are outputs; or names of tensors that are, also of
-            some inside.
+        order: for kinds "gradient" and "vjp": the order of the derivative, of which all but the
+            last are along inputs direction/x; 2 is "hvp".
+        per_example: for a Jacobian, Hessian or Laplacian: compute it for each row of the first
+            axis, assuming that rows are independent; shapes have that axis once, in front.
+        cotangent: the factor of y before it is summed: "ones", "input" (an input cotangent/y), or
+            an array that broadcasts to y.
+        overrides: as for gg.gradients; rules of gg.rules that need no arguments can be given by
+            name: {"Relu": "guided"}.
+        forward: whether to keep the outputs of the model; or the names of tensors to output, which
+            may be intermediate tensors.
         path: where the new model is written; None: it is not.
-        weights: "copy": in the model, beside it from 1 GiB on; "external": in a file beside;
-            "share": in the file of the model, in whose folder `path` is, and which must stay there
-            as it is: the new file says where in it they lie, and its SHA-256, which gg.onnx.load
-            compares.
+        weights: "copy": in the new model, or next to it if they have more than 1 GiB; "external":
+            in a separate file next to it; "share": in the original file, which must be in the same
+            folder as `path` and must not change: the new file has their positions and the SHA-256
+            of the original, which gg.onnx.load compares.
         opset: the version of ONNX's operators that is written, 17 to 21, None for 21, with weights
-            in the model; below 21 local functions are opened, and nodes say not where they are
-            from.
+            in the model; below 21, local functions are inlined and nodes have no provenance.
         dtype: as for gg.onnx.export.
         shapes, known, forms, opaque: as for gg.onnx.load, of a model that is not loaded. An input
             that is known is none of the new model; operators with forms are written as what the
             functions build, opaque ones as they are.
-        unconnected: where nothing flows, "error", or "zero": zeros.
-        provenance: whether nodes say in their metadata where they are from.
+        unconnected: for tensors without a gradient, "error", or "zero" for zeros.
+        provenance: whether the metadata of nodes say where they were built.
         names: "/": as above. "_": identifiers, `gradient_of_x`, `jacobian_of_y_by_x`.
         fast_masks: as for gg.onnx.export.
 
     Returns: an OnnxModel with the added inputs and outputs behind those that were there.
 
     Raises: GraphError for a name that the model does not have; DTypeError for integers;
-    GradientError where nothing flows, which says where the path ends, and for options that do not
-    fit each other; FileError for what cannot be loaded; ExportError for what cannot be written.
-    Nothing is written then, and a loaded model is as it was.
+    GradientError if a gradient does not exist, which says where the path ends, and for incompatible
+    options; FileError for what cannot be loaded; ExportError for what cannot be written. Nothing is
+    written then, and a loaded model is as it was.
 
     Source: products with the Hessian [Pearlmutter 1994, "Fast exact multiplication by the
     Hessian"].

@@ -70,40 +70,41 @@ def export(
     fast_masks: bool = False,
     quantised: str | None = None,
 ) -> None:
-    """Write a compiled function as a model of ONNX: gradients, with their rules, and updates too.
+    """Export a compiled function to an ONNX model, including gradients with their rules, and
+    updates.
 
-    What is written is the program that `f` runs, in operators of `ai.onnx` alone (opset 21, IR
-    version 10); what takes several of them is a local function. So every runtime that reads ONNX
-    runs it, and none of them needs to know of gradients.
+    The model contains the program that `f` runs, in operators of `ai.onnx` (opset 21, IR version
+    10); an op that needs several operators is a local function. So any ONNX runtime can run it,
+    without automatic differentiation.
 
     Inputs and outputs have the names of their tensors. A variable that is only read is an
-    initializer; one that is written is an input `w`, with its value now as the default, and an
-    output `w/next`. A function that draws random numbers without a seed takes and gives `runs`, the
-    number of the run. Every node says in its metadata where it was built, of which node it is the
-    gradient, and by which rule.
+    initializer. A variable that is written is an input `w`, with its current value as the default,
+    and an output `w/next`. A function that draws random numbers without a seed has an input `runs`,
+    the number of the run, and an output `runs/next`. The metadata of every node say where it was
+    built, which node it is the gradient of, and by which rule.
 
     Parameters:
         f: what `compile` returned.
         path: of the model.
-        dtype: "float32": every float64 as float32. "float64": as it is, whatever runtimes have
-            kernels for. None: as it is, where onnxruntime has kernels for all of it.
-        marks: whether regions and their rules are in the model, for `load`: then what `f` computes
-            is written as it was built, with a local function for each region, and one that nothing
-            calls for its rule. It has to be values alone: gradients are derived anew from marks.
-        quantised: "qdq": what `gg.rules.fake_quantise`, `lsq`, `lsq_plus`, `pact` put on grids
-            is written as QuantizeLinear and DequantizeLinear, and weights as integers, so that
-            runtimes compute with integers. It has to be values alone, in float32. None: as floats.
-        external: whether weights go into a file beside, `model.onnx.data` for `model.onnx`; None:
-            if they have more than 1 GiB.
-        fast_masks: whether derivatives of ops that a mask cuts off, as of a ReLU, are products with
-            0 or 1: a fraction of the time in onnxruntime, but what is cut off of an infinite
-            gradient is NaN then, not 0.
+        dtype: "float32": write every float64 as float32. "float64": keep float64, even if runtimes
+            have no kernels for it. None: keep float64 if onnxruntime has kernels for all ops.
+        marks: whether to write regions and their rules, for `load`: the program is then written as
+            it was built, with a local function for each region, and another one, which is never
+            called, for its rule. `f` must not compute gradients; they can be built again after
+            loading.
+        quantised: "qdq": write tensors quantised by `gg.rules.fake_quantise`, `lsq`, `lsq_plus` and
+            `pact` as QuantizeLinear and DequantizeLinear, and weights as integers, so that runtimes
+            compute with integers. `f` must be a forward pass in float32. None: write floats.
+        external: whether to write weights to a separate file, `model.onnx.data` for `model.onnx`;
+            None: if they have more than 1 GiB.
+        fast_masks: whether masked derivatives, such as that of ReLU, are products with 0 or 1. This
+            is much faster in onnxruntime, but a masked infinite gradient becomes NaN instead of 0.
 
     Returns: nothing.
 
-    Raises: ExportError that lists every node that has no form in ONNX, or none with integers, with
-    where it was built and why; nothing is written then. TypeError for what `compile` did not
-    return; GraphGradError where the package onnx is not installed.
+    Raises: ExportError that lists every node without an ONNX form, or without an integer form, with
+    its line and the reason; nothing is written then. TypeError if f is not a compiled function;
+    GraphGradError if the package onnx is not installed.
 
     Source: [ONNX, "Open Neural Network Exchange Intermediate Representation Specification"].
 

@@ -146,7 +146,7 @@ class Constant(Op, interned=False):
 
 
 def array_of(value: Any, dtype: DType | None = None) -> Array:
-    """np.asarray of the value; DTypeError where it is no array, or does not fit the dtype."""
+    """np.asarray of the value; DTypeError where it is not an array, or does not fit the dtype."""
     try:
         return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
@@ -161,13 +161,13 @@ def constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Parameters:
         value: a number, an array, nested lists of numbers.
-        dtype: what to cast it to; None: its own, where Python numbers become bool, int64, float64
-            or complex128.
+        dtype: the dtype to cast it to; None: its own, where Python numbers become bool, int64,
+            float64 or complex128.
         name: the node's name.
 
     Returns: a tensor of value's shape.
 
-    Raises: DTypeError for what is no array of numbers, or no dtype, for a number that does not fit
+    Raises: DTypeError for non-numeric input, or no dtype, for a number that does not fit
     it, and if an imaginary part would be dropped.
 
     >>> gg.constant([1, 2], "float32").type
@@ -277,7 +277,7 @@ def cast(x: TensorLike, dtype: Any) -> Tensor:
 
     Returns: same shape as x, of that dtype.
 
-    Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped.
+    Raises: DTypeError for an unsupported dtype, or if the imaginary part of x would be dropped.
 
     Source: the array API standard, astype.
 
@@ -298,7 +298,7 @@ def rounded_once(formula: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def as_tensor(x: TensorLike, dtype: Any = None) -> Tensor:
-    """A tensor of x: itself, or a constant. DTypeError for what is no number or array."""
+    """A tensor of x: itself, or a constant. DTypeError for input that is not a number or array."""
     if isinstance(x, Tensor):
         return x if dtype is None else cast(x, dtype)
     if isinstance(x, Length):
@@ -382,7 +382,8 @@ def like(x: TensorLike, t: Tensor) -> Tensor:
 
 
 def whole(what: str, n: Any) -> int:
-    """n as an int; TypeError, which says what it is, for floats, bools and all that is no int."""
+    """n as an int; TypeError, which says what it is, for floats, bools and all that is not an
+    int."""
     if isinstance(n, bool | np.bool) or not hasattr(n, "__index__"):
         raise TypeError(f"{what} is an int, got {n!r}")
     return operator.index(n)
@@ -533,7 +534,7 @@ class Unary(Elementwise, abstract=True):
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
     """
 
     @classmethod
@@ -551,7 +552,7 @@ class Binary(Elementwise, abstract=True):
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-numeric input.
     """
 
     @classmethod

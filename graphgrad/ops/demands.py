@@ -1,4 +1,4 @@
-"""Demands: what has to hold of a parameter that may be a tensor, checked as soon as it is known."""
+"""Conditions on parameters that may be tensors, checked as soon as the value is known."""
 
 from __future__ import annotations
 

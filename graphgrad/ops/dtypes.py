@@ -1,4 +1,4 @@
-"""What the array API has beside tensors: dtypes, what is known of them, constants, devices."""
+"""The array API's dtypes, dtype information, constants and devices."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Tensor:
     Returns: a tensor of the shape and dtype of x.
 
     Raises: DTypeError for what cannot be exported, holds no numbers, or if copy is False;
-    DeviceError for another device.
+    DeviceError for an unsupported device.
 
     Source: the array API standard, from_dlpack.
 
@@ -180,8 +180,8 @@ def astype(
 
     Returns: same shape as x, of that dtype.
 
-    Raises: DTypeError for another dtype, or if the imaginary part of x would be dropped;
-    DeviceError for another device.
+    Raises: DTypeError for an unsupported dtype, or if the imaginary part of x would be dropped;
+    DeviceError for an unsupported device.
 
     Source: the array API standard, astype.
 
@@ -202,7 +202,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
 
     Returns: a bool.
 
-    Raises: DTypeError for what is no dtype.
+    Raises: DTypeError for input that is not a dtype.
 
     Source: the array API standard, can_cast; numpy.can_cast.
 
@@ -250,7 +250,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
     Returns: a np.dtype.
 
-    Raises: DTypeError for what is no dtype that tensors have.
+    Raises: DTypeError for input that is not a dtype that tensors have.
 
     Source: numpy.promote_types.
 
@@ -270,7 +270,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 
     Returns: a bool.
 
-    Raises: DTypeError for what is no dtype, or no kind.
+    Raises: DTypeError for input that is not a dtype, or no kind.
 
     Source: the array API standard, isdtype.
 
@@ -331,7 +331,7 @@ def finfo(type: Any, /) -> FloatInfo:
 
     Returns: bits, eps, max, min, smallest_normal and dtype.
 
-    Raises: DTypeError for another dtype.
+    Raises: DTypeError for an unsupported dtype.
 
     Source: the array API standard, finfo.
 
@@ -360,7 +360,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
     Returns: bits, max, min and dtype.
 
-    Raises: DTypeError for another dtype.
+    Raises: DTypeError for an unsupported dtype.
 
     Source: the array API standard, iinfo.
 

@@ -135,8 +135,8 @@ def register_function(name: str, *, replace: bool = False) -> Callable[[Fn], Fn]
     Returns: a decorator that returns the function unchanged.
 
     Raises: GraphError for a name that another function has, unless it is the same one defined
-    again (same module and qualified name) or replace=True; TypeError for what is no name or no
-    function.
+    again (same module and qualified name) or replace=True; TypeError for input that is not a name
+    or no function.
 
     >>> @gg.register_function("doc/saw")
     ... def saw(x):

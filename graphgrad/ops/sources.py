@@ -1,4 +1,4 @@
-"""Where values come from, and identities that a gradient sees differently."""
+"""Constants, placeholders and variables, and identities with a special gradient."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
 
     Returns: a tensor of this type.
 
-    Raises: ShapeError for what is no shape, or where names in it cannot be told, as N from "N//2";
-    DTypeError for what is no dtype of numbers.
+    Raises: ShapeError for an invalid shape, or where names in it cannot be told, as N from "N//2";
+    DTypeError for a non-numeric dtype.
 
     >>> x = gg.placeholder(("N", 2), "float32", name="x")
     >>> gg.evaluate(gg.sum(x, axis=1), {x: np.ones((3, 2), "float32")})
@@ -161,7 +161,7 @@ def variable(
 
     Parameters:
         initial: a number, an array, nested lists of numbers.
-        dtype: what to cast it to; None: its own.
+        dtype: the dtype to cast it to; None: its own.
         name: the node's name, by which `graph.variables`, states and files know it.
         trainable: whether `graph.variables.trainable` has it, which changes nothing else; None: if
             it is floating or complex, and no slot.
@@ -169,8 +169,8 @@ def variable(
 
     Returns: a tensor of initial's shape: the value when a run begins.
 
-    Raises: StateError if initial is a tensor; DTypeError for what is no array of numbers; TypeError
-    for a mark that is no bool.
+    Raises: StateError if initial is a tensor; DTypeError for non-numeric input; TypeError
+    for a mark that is not a bool.
 
     >>> v = gg.variable(1.0)
     >>> v.graph.state[v] = 2.0
@@ -227,7 +227,7 @@ def assign(variable: Tensor, value: Any, name: str | None = None) -> Tensor:
 
     Returns: the new value, of the variable's shape and dtype.
 
-    Raises: StateError if the first is no variable, or value does not fit it.
+    Raises: StateError if the first is not a variable, or value does not fit it.
 
     >>> v = gg.variable(1.0)
     >>> gg.evaluate([gg.assign(v, v + 1.0), v])
@@ -276,7 +276,7 @@ class Identity(Op):
 
     Returns: same shape and dtype as x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
     """
 
     memory = Memory(view=True)
@@ -344,7 +344,8 @@ def apart(tensors: Sequence[Any]) -> list[Any]:
 
 @documented(StopGradient)
 def stop_gradient(x: TensorLike) -> Tensor:
-    """y = x, and no gradient flows back: where nothing else leads to x, its gradient is None.
+    """y = x without a gradient: if ys depend on x only through it, the gradient with respect to x
+    is None.
 
     >>> x = gg.constant(3.0)
     >>> gg.evaluate(gg.gradients(x * gg.stop_gradient(x), x))
@@ -424,7 +425,7 @@ def undefined_gradient(x: TensorLike) -> Tensor:
     """y = x; an error if a gradient is ever needed through it.
 
     Raises: GradientError, with the line of this call, where a gradient has to flow through it;
-    DTypeError for what is no array of numbers.
+    DTypeError for non-numeric input.
 
     >>> gg.evaluate(gg.undefined_gradient([1.0, 2.0]))
     array([1., 2.])

@@ -30,16 +30,19 @@ Watch = Callable[[str, Program], None]
 Named = tuple[str, Pass]
 
 OTHERS: dict[str, tuple[str, str]] = {
-    "identities": ("what only differentiation needs -> its input", EXACT),
-    "folded": ("what depends on constants alone, up to a size -> a constant", EXACT),
-    "merged": ("equal nodes; x + y and y + x; x > y and y < x -> one of them", EXACT),
+    "identities": ("nodes that only differentiation needs -> their input", EXACT),
+    "folded": ("nodes that depend only on constants, up to a size -> a constant", EXACT),
+    "merged": ("equal nodes, such as x + y and y + x, or x > y and y < x -> one of them", EXACT),
     "cond_of_constant": ("cond(True, f, g) -> f()", EXACT),
     "unread_by_cond": ("cond of inputs that neither body reads -> without them", EXACT),
     "relu_grad_of_output": ("the gradient of y = relu(x), where x > 0 -> where y > 0", EXACT),
-    "stored_runs": ("what a gradient computes again of a loop's runs -> rows that it keeps", EXACT),
-    "segments": ("what a loop keeps of n runs -> sqrt(n) of them; the others run again", EXACT),
-    "left_loops": ("what need not be in a loop: x_t @ w of all rows -> one product", ROUNDING),
-    "summed_runs": ("x_t^T @ y_t, or rows at places, added up in a loop -> behind it", ROUNDING),
+    "stored_runs": ("values that a gradient recomputes in each step -> rows of the loop", EXACT),
+    "segments": ("the values stored of n steps -> sqrt(n) of them; the rest is recomputed", EXACT),
+    "left_loops": (
+        "work that need not be in a loop, as x_t @ w of all rows -> outside of it",
+        ROUNDING,
+    ),
+    "summed_runs": ("x_t^T @ y_t, or scattered rows, summed in a loop -> after it", ROUNDING),
     "summed_products": ("x1^T @ y1 + x2^T @ y2 + ... -> [x1; x2; ...]^T @ [y1; y2; ...]", ROUNDING),
     "shared_products": ("x1 @ w, x2 @ w, ... -> the rows of [x1; x2; ...] @ w", ROUNDING),
 }

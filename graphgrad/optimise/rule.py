@@ -141,7 +141,7 @@ def rule(
 
     over: op classes of which one has to be behind an input. of: the same for nodes of one input,
     or which op classes fit; the rewrite takes the node behind it as its second argument. TypeError
-    for what are no op classes, and for none.
+    for what are not op classes, and for none.
     """
     wrong = [c for c in (*ops, *_listed(of), *_listed(over)) if not _is_op_class(c)]
     if wrong or not (ops or fits):

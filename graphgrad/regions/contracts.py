@@ -28,7 +28,7 @@ class Contract:
         of: for a surrogate the function (of the site's inputs, giving its outputs) whose derivative
             the rule is; for a scaled rule the factor.
 
-    Raises: ValueError for another kind.
+    Raises: ValueError for an unknown kind.
 
     >>> gg.surrogate_of(gg.tanh).meaning
     'the true derivative of another function'

@@ -66,49 +66,48 @@ def mark(
     together: bool = False,
     **attrs: Any,
 ) -> list[Site]:
-    """`graph.mark("Relu", rule)`: put a rule on what a selection selects.
+    """`graph.mark("Relu", rule)`: put a rule on the nodes that a selection finds.
 
-    A node site gets a stamp: the rule answers for the node, as under gradient_override_map. With
-    inputs, outputs, escape, order or attrs, which a stamp cannot hold, it becomes a region of one
-    node. A group becomes a region; regions that lie in it whole are then inside it. Constants that
-    only the group reads join it, and others are no inputs of it: as in a block, numbers are inside.
+    A single node gets the rule as under gradient_override_map. If you pass inputs, outputs, escape,
+    order or attrs, it becomes a region of one node instead. A group of nodes becomes a region, and
+    existing regions whose nodes are all in the group are nested in it. Constants are never inputs
+    of such a region.
 
-    Matches in bodies of control flow are marked there: a loop's body at every iteration.
+    Matches in bodies of control flow are marked there; in the body of a loop, the mark applies to
+    every iteration.
 
-    The mark counts for every later gradients() call, also for what a checkpoint has recomputed of
-    the selection. What was differentiated before keeps the derivative it has; to differentiate that
-    again through what is now hidden inside, ask gradients() anew, or say escape="default".
+    The mark applies to every later gradients() call, also to nodes that a checkpoint recomputes.
+    Gradients that were built before do not change. To differentiate these again through tensors
+    that are now inside a region, build them again with gradients(), or pass escape="default".
 
-    A region that is there is one step and its rule speaks for all of it; whether that rule asks for
-    its default is known only when it runs. So a selection of which every match lies inside regions
-    is an error that names one, unless allow_inside says that the rule does ask.
+    An existing region is one step, and its rule decides whether marks inside it are used (by
+    calling site.default), which is known only when the rule runs. So if every match lies inside
+    existing regions, you get an error that names one of them, unless you pass allow_inside=True.
 
-    With together=True the site is one of tensors: those that what is selected makes, or those
-    given. Its rule gets all their gradients at once, each added up over all who read the tensor;
-    what it returns is handed on instead, as results or to what made the tensors. It is as if all
-    readers read the outputs of one region of identities, but nothing is built and no reader
-    changes. site.inputs and site.outputs are the tensors; site.default gives the gradients back. Of
-    several sites on one tensor, the rule that was put first is called first.
+    With together=True, one rule is put on several tensors: the outputs of the selected nodes, or
+    the given tensors. The rule gets all their gradients at once, each summed over all uses of the
+    tensor, and the gradients that it returns are used instead. No node is built or changed.
+    site.inputs and site.outputs are the tensors, and site.default returns the gradients unchanged.
+    If a tensor has several such marks, their rules are called in the order of marking.
 
     Parameters:
         graph: that of `graph.mark`.
-        selection: an op type, a node, a region, or what gg.select makes; with together=True also a
-            tensor or any nesting of them.
+        selection: an op type, a node, a region, or a selection of gg.select; with together=True
+            also a tensor or any nesting of tensors.
         rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
-        inputs, outputs: tensors that are the boundary of the region, in this order; None: inferred.
+        inputs, outputs: the inputs and outputs of the region, in this order; None: inferred.
         escape, order, late, attrs: as for override_gradient.
-        replace: put the rule in place of one that is marked there already; for a selection of
-            regions this is needed.
-        allow_inside: everything selected may lie inside a region that is there.
-        allow_empty: a selection of nothing, or of nothing that a gradient can reach, is no error.
-        together: whether it is a site of tensors.
+        replace: replace an existing mark; required if the selection consists of regions.
+        allow_inside: do not raise an error if all matches lie inside existing regions.
+        allow_empty: do not raise an error for a selection that is empty or that no gradient can
+            reach.
+        together: whether to put one rule on several tensors.
 
     Returns: the sites, a list of nodes and regions.
 
     Raises: RegionError for a selection that selects nothing, two targets that share a node, partial
-    overlap with a region, a node or region that is marked already, ops without inputs, and where
-    all that is selected reads or makes only integers and booleans; UnknownGradientError for an
-    unknown name.
+    overlap with a region, a node or region that is already marked, ops without inputs, and nodes
+    that have only integer and bool inputs or outputs; UnknownGradientError for an unknown name.
 
     Gradient: that of the rule.
 
@@ -167,11 +166,12 @@ def _check_together(inputs: Any, outputs: Any, escape: str, replace: bool) -> No
 
 
 def unmark(graph: Graph, selection: Any) -> list[Site]:
-    """`graph.unmark("Relu")`: take off the marks of what a selection selects.
+    """`graph.unmark("Relu")`: remove the marks of the nodes or regions that a selection finds.
 
-    A node loses its stamp, or the region that is of this node alone. Of a region, or a group that
-    is all of one, the members go to the region around. Settled boundaries of other regions stay.
-    Derivatives that were taken stay too; a region they refer to remains in `graph.regions`, empty.
+    A node loses its rule, or the region that contains only this node. If you unmark a region, or a
+    group of all its nodes, the nodes become members of the enclosing region. Boundaries of other
+    regions do not change. Gradients that were built before do not change either; a region that they
+    refer to remains in `graph.regions`, empty.
 
     Parameters:
         graph: that of `graph.unmark`.
@@ -179,8 +179,8 @@ def unmark(graph: Graph, selection: Any) -> list[Site]:
 
     Returns: the sites, a list of nodes and regions.
 
-    Raises: RegionError where nothing selected is marked, for a group that is no marked region, and
-    for a region that is still open.
+    Raises: RegionError if nothing in the selection is marked, for a group that is not a marked
+    region, and for a region that is still open.
 
     >>> x = gg.constant([1.0, -1.0])
     >>> y = gg.override("Identity")(gg.nn.relu)(x)
@@ -216,7 +216,7 @@ def _to_the_end(change: Callable[[], T]) -> T:
 
 
 def sites_of(selection: Any, graph: Graph, lenient: bool = False) -> list[Target]:
-    """What an override of the call is for: nodes, regions, and groups that are no marked region.
+    """What an override of the call is for: nodes, regions, and groups that are not marked regions.
 
     lenient: it may select nothing, and name what is not in the graph.
     RegionError for a group that overlaps a region only in part, and for nodes without a gradient.
@@ -447,7 +447,7 @@ def _take_in(fresh: Sequence[NewRegion]) -> None:
 
 
 def _marked(target: Target) -> Site | None:
-    """The mark that a target has; RegionError for a group that is no region."""
+    """The mark that a target has; RegionError for a group that is not a region."""
     if isinstance(target, Region):
         marked = target.on_tensors or (members_of(target) and target.group is None)
         return target if marked else None

@@ -1,8 +1,8 @@
 """Groups of nodes that a call of `gradients` names: a region there, and nothing to other calls.
 
 What stands for a group is kept with its graph and found again: its boundary is settled by the first
-call that names it and stays, as that of any region. Whether it counts is no state of it: each call
-puts the groups that it names into a tree of regions of its own (ir.region_tree).
+call that names it and stays, as that of any region. Whether it counts is not a state of it: each
+call puts the groups that it names into a tree of regions of its own (ir.region_tree).
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ class Survey:
 
     reads    tensors built outside and read inside, with their first use
     left     tensors built inside that something outside reads
-    shared   constants among the reads, which are no inputs
+    shared   constants among the reads, which are not inputs
     partial  whether a look at all nodes, without what is known of marks, would see more than this
     """
 
@@ -311,7 +311,7 @@ def survey(
     """What a region reads and lets out that was marked, or named, after it had been built.
 
     inner: regions in it. Reads of its inside by derivatives that are there already are residuals of
-    them, not outputs. Constants are no inputs.
+    them, not outputs. Constants are not inputs.
     """
     readers = index_of(region.graph).readers_of(inside)
     nodes = sorted(inside.union(readers), key=_index)

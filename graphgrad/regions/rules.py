@@ -162,18 +162,19 @@ def register_gradient(
     """Decorator: register fn(site, *dys) under a name.
 
     Parameters:
-        name: what scopes, marks and overrides call it by.
-        replace: whether a name that is taken is given to fn.
-        contract: what the rule declares itself to be: "exact", "stop", "estimator", "attribution",
-            "policy", gg.surrogate_of(f), gg.scaled(s); check_gradient then tests that.
-        linear: declare whether it is linear in dys, which forward mode needs to know.
+        name: the name by which scopes, marks and overrides refer to the rule.
+        replace: whether to replace an existing rule with this name.
+        contract: the property that the rule declares, which check_gradient tests: "exact", "stop",
+            "estimator", "attribution", "policy", gg.surrogate_of(f), gg.scaled(s).
+        linear: whether the rule is linear in dys, which forward mode needs to know; None: detect
+            it.
         jvp: jvp(site, *dxs) -> tangents of the outputs: the rule's own forward mode.
 
     Returns: a decorator that returns the function unchanged.
 
-    Raises: DuplicateGradientError, which shows both lines, for a name that is taken, unless it is
-    the same function again (same module and qualified name, as when a notebook cell runs twice) or
-    replace=True; TypeError if name is no string or fn no function.
+    Raises: DuplicateGradientError, with both lines, for a name that is already taken, unless it is
+    the same function (same module and qualified name, such as when a notebook cell runs twice) or
+    replace=True; TypeError if name is not a string or fn is not a function.
 
     >>> @gg.register_gradient("double")
     ... def double(site, dy):
@@ -344,15 +345,15 @@ _temporary: ContextVar[_Names] = ContextVar("temporary", default=MappingProxyTyp
 class temporary_gradient:
     """`with temporary_gradient(name, fn):` fn under a name; after the block what was before.
 
-    It acts in this context, from the `with` to its end, and is no entry of the registry: threads
-    and tasks do not see each other's. One that is started in the block with a copy of its context
-    sees it until the block ends. It may be entered again, inside itself too.
+    It acts in this context, from the `with` to its end, and is not an entry of the registry:
+    threads and tasks do not see each other's. One that is started in the block with a copy of its
+    context sees it until the block ends. It may be entered again, inside itself too.
 
     Parameters:
-        name: any string that is no op type; a registered rule of that name is hidden.
+        name: any string that is not an op type; a registered rule of that name is hidden.
         fn: a rule, fn(site, *dys).
 
-    Raises: DuplicateGradientError for an op type; TypeError if fn is no function; ScopeError for
+    Raises: DuplicateGradientError for an op type; TypeError if fn is not a function; ScopeError for
     its use in a context that outlived the block, and for leaving it in the wrong order or in
     another context.
 

@@ -36,27 +36,32 @@ ORDERS = ("again", "through", "error")
 class override_gradient(Scope):
     """`with override_gradient("name"):` the nodes built in the block become one region.
 
-    The region's gradient is the rule's. Also a decorator: each call of the function is a region.
-    `as region` gives the region, on which `declare(outputs=[y])` pins the outputs.
+    The rule replaces the region's gradient. It is also a decorator: then each call of the function
+    is a region. `as region` returns the region, and `region.declare(outputs=[y])` fixes its
+    outputs.
 
-    The block is this thread's and task's: another thread that enters the graph itself builds
-    outside of it, unless it runs in `contextvars.copy_context()` made in the block.
+    The block applies to the current thread and task. Another thread that enters the same graph
+    builds outside of the region, unless it runs in a `contextvars.copy_context()` that was made in
+    the block.
 
     Parameters:
         rule: a registered name, an op type, a callable fn(site, *dys), or a rule object.
-        inputs: tensors that are its inputs, in this order; None: what the block reads, in order.
-        escape: an undeclared tensor that crosses the boundary while a gradient has to flow through
-            it: "error", or "default" (outputs then get the inside's own derivative).
-        order: at second order, reads of site.outputs: "again" (the rule answers again), "through"
-            (the inside does), "error" (differentiating the rule is an error).
+        inputs: the region's inputs, in this order; None: the tensors that the block reads, in
+            order.
+        escape: what to do if a gradient has to flow through an undeclared tensor that crosses the
+            boundary: "error", or "default" (outputs then get the derivative of the region without
+            the rule).
+        order: how second-order gradients treat site.outputs that the rule reads: "again" (apply the
+            rule again), "through" (differentiate the region without the rule), "error" (raise an
+            error).
         late: do not check the name now, only when a gradient needs it.
-        allow_empty: a block that marks nothing, or of which the rule can never be called, is no
-            error.
-        **attrs: anything else is there for the rule as site.attrs.
+        allow_empty: do not raise an error for a block that marks nothing, or whose rule can never
+            be called.
+        **attrs: other keyword arguments, which the rule gets as site.attrs.
 
-    Raises: UnknownGradientError at the `with`; GradientError for what is no rule; ValueError for
-    another escape or order; RegionError at the end of a block that marked nothing, or reads or
-    makes only integers and booleans.
+    Raises: UnknownGradientError at the `with`; GradientError for input that is not a rule;
+    ValueError for an unknown escape or order; RegionError at the end of a block that marked
+    nothing, or that has only integer and bool inputs or outputs.
 
     Gradient: that of the rule.
 
@@ -170,7 +175,7 @@ def override(rule: Any, **options: Any) -> override_gradient:
 
     Returns: a decorator.
 
-    Raises: what override_gradient raises; a region's errors when the function is called.
+    Raises: the errors of override_gradient; a region's errors when the function is called.
 
     Gradient: that of the rule.
 
@@ -298,22 +303,22 @@ def _one_of(what: str, value: str, known: Iterable[str]) -> None:
 
 
 class gradient_override_map(Scope):
-    """`with gradient_override_map({"Relu": "GuidedRelu"}):` stamps each node of that type.
+    """`with gradient_override_map({"Relu": "GuidedRelu"}):` puts a rule on each node of that type.
 
-    Nodes are stamped as they are built, in bodies of control flow too. An inner map wins over an
-    outer one for the same type. Everything is checked before anything changes. Also a decorator:
-    the map is in force during every call of the function.
+    The rule is put on nodes when they are built, also in bodies of control flow. An inner map takes
+    precedence over an outer one for the same type. All arguments are checked before anything
+    changes. It is also a decorator: then the map is in force during every call of the function.
 
     Parameters:
         op_type_map: {op type: rule}, a rule as for override_gradient; None restores the op's own
             gradient.
         late: do not check names now, only when a gradient needs them.
-        allow_empty: a map that stamps nothing on which a rule could act is no error.
+        allow_empty: do not raise an error for a map that matches no node on which a rule could act.
 
     Raises: RegionError for an unknown op type or one without inputs, UnknownGradientError for an
-    unknown name, TypeError for what is no such mapping; at the end of the block, RegionError for a
-    map of which no entry matched a node, and an entry that matched only nodes that read or make
-    nothing but integers and booleans.
+    unknown name, TypeError for input that is not such a mapping; at the end of the block,
+    RegionError if no entry matched a node, or if an entry matched only nodes that have only integer
+    and bool inputs or outputs.
 
     Gradient: that of the rules, node by node.
 

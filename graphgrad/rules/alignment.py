@@ -26,7 +26,7 @@ FAMILY = "alignment"
 def feedback(
     weights: TensorLike | None = None, seed: TensorLike | None = None, std: float | None = None
 ) -> Rule:
-    """For a layer: errors go back through fixed weights, drawn at random if none are given.
+    """For a layer: errors are sent back through fixed weights, random if none are given.
 
     dx = dy @ weights; the layer's own weights and bias get their gradient
     [Lillicrap et al. 2016, "Random synaptic feedback weights support error backpropagation for deep
@@ -42,8 +42,8 @@ def feedback(
     bias.
 
     Raises: TypeError for a seed or std beside weights, which would not be read; GradientError at a
-    site that is no layer; ShapeError where weights are to be drawn for
-    what is no matrix of known lengths.
+    site that is not a layer; ShapeError where weights are to be drawn for
+    input that is not a matrix of known lengths.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[1.0], [1.0]])
     >>> rule = gg.rules.feedback(np.array([[5.0, 6.0]]))
@@ -86,7 +86,7 @@ def _drawn(w: Tensor, seed: Any, std: float | None) -> Tensor:
 
 @entry(FAMILY, "policy", linear=False)
 def target_prop(inverse: Callable[[Tensor], Tensor]) -> Rule:
-    """For a layer: its input is told the difference of what an inverse makes of two targets.
+    """For a layer: its input gets the difference between an inverse's values at two targets.
 
     dx = inverse(y) - inverse(y - dy); what else the layer reads gets its own gradient, of half the
     squared distance of y to its target y - dy
@@ -96,7 +96,7 @@ def target_prop(inverse: Callable[[Tensor], Tensor]) -> Rule:
 
     Returns: a rule for a site of one output, whose first input is x.
 
-    Raises: TypeError if inverse is no function; GradientError where it gives another shape.
+    Raises: TypeError if inverse is not a function; GradientError where it gives another shape.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[2.0], [1.0]])
     >>> rule = gg.rules.target_prop(lambda y: y * [[0.5, 0.0]])

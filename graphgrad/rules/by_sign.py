@@ -23,7 +23,7 @@ from .sites import Layer, only
 
 @entry(FAMILY, "attribution")
 def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9) -> Rule:
-    """What speaks for the score and what speaks against it are shared apart, and weighted.
+    """Positive and negative contributions to the score are shared separately and weighted.
 
     R_j = sum_k (alpha * p_jk / p_k - beta * n_jk / n_k) R_k, p_jk and n_jk the positive and the
     negative part of x_j w_jk, p_k and n_k their sums with that part of the bias
@@ -37,8 +37,8 @@ def lrp_alpha_beta(alpha: float = 2.0, beta: float = 1.0, epsilon: float = 1e-9)
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: ValueError unless alpha - beta = 1 and beta >= 0; GradientError at a site that is no
-    layer.
+    Raises: ValueError unless alpha - beta = 1 and beta >= 0; GradientError at a site that is
+    not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_alpha_beta(1.0, 0.0)})
@@ -82,7 +82,7 @@ def _shared_apart(
 
 @entry(FAMILY, "attribution")
 def lrp_signed_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
-    """`lrp_gamma` for inputs of both signs: what has the sign of the output counts more.
+    """`lrp_gamma` for inputs of both signs: terms with the sign of the output count more.
 
     R_j = sum_k v_jk R_k / z'_k, v_jk = x_j w_jk, times 1 + gamma where it has the sign of z_k, and
     z'_k the sum of these with the bias, which counts likewise
@@ -95,7 +95,7 @@ def lrp_signed_gamma(gamma: float = 0.25, epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, -1.0]]), gg.constant([[2.0], [4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_signed_gamma(1.0)})
@@ -134,7 +134,7 @@ def _raised(
 
 @entry(FAMILY, "attribution")
 def lrp_flat(epsilon: float = 1e-9) -> Rule:
-    """Relevance is shared in equal parts among all inputs that an output reads.
+    """Relevance is shared equally among all inputs that an output reads.
 
     R_j = sum_k R_k / n_k, n_k the number of inputs of z_k; nothing depends on x or w
     [Lapuschkin et al. 2019, "Unmasking Clever Hans predictors and assessing what machines really
@@ -144,7 +144,7 @@ def lrp_flat(epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers; it is for the first one.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_flat()})

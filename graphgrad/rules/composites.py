@@ -39,7 +39,7 @@ def lrp_wsquare(epsilon: float = 1e-9) -> Rule:
 
     Returns: a rule for `relevance`, of layers; it is for the first one.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[1.0], [2.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_wsquare()})
@@ -64,7 +64,7 @@ def lrp_wsquare(epsilon: float = 1e-9) -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
-    """What speaks for the score alone is shared: `lrp_alpha_beta` of 1 and 0.
+    """Only positive contributions are shared: `lrp_alpha_beta` with 1 and 0.
 
     R_j = sum_k p_jk R_k / p_k, p_jk the positive part of x_j w_jk, p_k their sum with that part of
     the bias
@@ -78,7 +78,7 @@ def lrp_zplus(epsilon: float = 1e-9, by_weight: bool = False) -> Rule:
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_zplus()})

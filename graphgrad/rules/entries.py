@@ -97,7 +97,7 @@ def find(word: str) -> dict[str, Entry]:
 
     Returns: a dict of Entry objects by name.
 
-    Raises: TypeError if word is no string.
+    Raises: TypeError if word is not a string.
 
     >>> sorted(gg.rules.find("jumprelu"))
     ['jump_relu', 'jump_step']

@@ -31,7 +31,7 @@ SPSA_OPTIONS = ("step", "samples", "seed")
 
 @entry(FAMILY, "estimator")
 def spsa(f: Callable[..., Any], step: float = 1e-3, samples: int = 1, seed: Any = 0) -> Rule:
-    """A gradient from values of f alone, at points in random directions from the inputs.
+    """A gradient estimated from values of f at points in random directions from the inputs.
 
     dx = mean over samples of s * <dy, f(xs + step * s) - f(xs - step * s)> / (2 * step), each
     element of s is -1 or 1
@@ -118,7 +118,7 @@ def black_box(
     adjoint: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Any:
-    """A Python function of arrays, with an adjoint of arrays or, without one, the rule `spsa`.
+    """A Python function of arrays, with an adjoint function or, by default, the rule `spsa`.
 
     dxs = adjoint(*arrays, *dys), or what `spsa` gives
     [Spall 1992, "Multivariate stochastic approximation using a simultaneous perturbation gradient
@@ -132,7 +132,7 @@ def black_box(
 
     Returns: a tensor for one output, else a tuple.
 
-    Raises: what gg.py_function raises; TypeError for another option, or one beside an adjoint,
+    Raises: the errors of gg.py_function; TypeError for an unknown option, or one beside an adjoint,
     which nothing would read; RegionError if no input or no output is floating. A run raises
     ExecutionError where f or the adjoint returns something else than promised.
 

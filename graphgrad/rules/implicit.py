@@ -38,7 +38,7 @@ Equation = Callable[[Tensor], Tensor]
 def fixed_point(
     f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 10_000
 ) -> Tensor:
-    """z with z = f(z), by iteration from a start.
+    """The fixed point z = f(z), by iteration from a start.
 
     With u = dy + (df/dz)' u, itself a fixed point, a tensor p that f reads gets dp = (df/dp)' u;
     the start gets nothing
@@ -75,7 +75,7 @@ def fixed_point(
 
 @entry(FAMILY, "exact")
 def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 100) -> Tensor:
-    """z with f(z) = 0, by Newton's method from a start.
+    """The root z of f(z) = 0, by Newton's method from a start.
 
     With (df/dz)' u = -dy, a tensor p that f reads gets dp = (df/dp)' u; the start gets nothing
     [Krantz and Parks 2002, "The implicit function theorem"; Gould et al. 2016, "On differentiating
@@ -118,7 +118,7 @@ def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 
 
 @entry(FAMILY, "exact")
 def linear_solve(matvec: Equation, b: TensorLike) -> Tensor:
-    """x with matvec(x) = b, where matvec is linear in x, of the shape of b.
+    """The solution x of matvec(x) = b for a linear matvec; x has the shape of b.
 
     With matvec' u = dy: db = u, and a tensor p that matvec reads gets dp = -(d matvec(x)/dp)' u
     [Giles 2008, "An extended collection of matrix derivative results for forward and reverse mode

@@ -39,7 +39,7 @@ FAMILY = "relevance"
 
 @entry(FAMILY, "attribution")
 def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
-    """Relevance is shared in proportion to each input's part in the sum; epsilon keeps some.
+    """Relevance is shared in proportion to each input's part in the sum; epsilon absorbs some.
 
     R_j = sum_k x_j w_jk R_k / (z_k + epsilon * sign(z_k)), for a layer (its first input is x, or
     the one that carries relevance) and for any other linear op (all its inputs share); of an op
@@ -51,7 +51,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
 
     Returns: a rule for `relevance`.
 
-    Raises: GradientError at a region with a product that is no layer.
+    Raises: GradientError at a region with a product that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_epsilon(1e-9)})
@@ -83,7 +83,7 @@ def lrp_epsilon(epsilon: float = 1e-6) -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9, bias: bool = True) -> Rule:
-    """Positive weights count more, which favours what speaks for the score.
+    """Positive weights count more, which favours positive contributions to the score.
 
     R_j = sum_k x_j v_jk R_k / z'_k, v = w + gamma * max(w, 0), z' the layer's output with v
     [Montavon et al. 2019, "Layer-wise relevance propagation: an overview"].
@@ -95,7 +95,7 @@ def lrp_gamma(gamma: float = 0.25, epsilon: float = 1e-9, bias: bool = True) -> 
 
     Returns: a rule for `relevance`, of layers.
 
-    Raises: GradientError at a site that is no layer.
+    Raises: GradientError at a site that is not a layer.
 
     >>> x, w = gg.constant([[3.0, 1.0]]), gg.constant([[2.0], [-4.0]])
     >>> r = gg.rules.relevance(x @ w, x, {"MatMul": gg.rules.lrp_gamma(1.0)})
@@ -139,7 +139,7 @@ def lrp_zbox(low: TensorLike = 0.0, high: TensorLike = 1.0, epsilon: float = 1e-
     Returns: a rule for `relevance`, of layers.
 
     Raises: ValueError for an empty box, which a run raises for tensors; GradientError at a site
-    that is no layer.
+    that is not a layer.
 
     >>> x, w = gg.constant([[0.5, 0.5]]), gg.constant([[2.0], [-2.0]])
     >>> r = gg.rules.relevance(x @ w + 1.0, x, {"MatMul": gg.rules.lrp_zbox(0.0, 1.0)})
@@ -194,7 +194,7 @@ def lrp_pass() -> Rule:
 
 @entry(FAMILY, "attribution")
 def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
-    """Of factors that all carry relevance each has an equal part, but gates have none.
+    """Factors that carry relevance get equal parts, and gates get none.
 
     R_x = R_y = R / 2 for z = x * y, for a product of matrices x * (the gradient of z at R / 2 z);
     R_x = R, R_y = 0 where y is a gate (sigmoid, 1 + tanh, clip), an attention weight (softmax) or
@@ -210,7 +210,7 @@ def lrp_product(gated: bool = True, epsilon: float = 1e-6) -> Rule:
 
     Returns: a rule for `relevance`, of nodes that are products.
 
-    Raises: GradientError at a site that is no product.
+    Raises: GradientError at a site that is not a product.
 
     >>> x, y = gg.constant(3.0), gg.constant(2.0)
     >>> [round(float(r), 6) for r in gg.evaluate(gg.rules.relevance(x * y, [x, y]))]
@@ -242,7 +242,7 @@ def relevance(
     unknown: str = "error",
     epsilon: float = 1e-6,
 ) -> Any:
-    """How much of a score comes from each element of x, by layer-wise relevance propagation.
+    """The part of a score that comes from each element of x, by layer-wise relevance propagation.
 
     R(x), with R(score) = score. Layers, sums and pooling share in proportion to their terms, with
     epsilon; what moves elements or picks them moves their relevance; activations pass it on;
@@ -302,7 +302,7 @@ def conservation(
     unknown: str = "error",
     epsilon: float = 1e-6,
 ) -> Conservation:
-    """`relevance`, with what did not reach x: the shares of biases and of stabilisers.
+    """`relevance`, including the relevance that does not reach x: shares of biases and stabilisers.
 
     sum of score = sum of R(x) + biases + stabiliser + rest, where rest is zero if all the rules are
     those of the library

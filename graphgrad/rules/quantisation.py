@@ -107,7 +107,7 @@ def lsq(
 
     Returns: a tensor of the shape and dtype of x.
 
-    Raises: ValueError for another word, and for a step that is not > 0, which a run raises for a
+    Raises: ValueError for an unknown word, and for a step that is not > 0, which a run raises for a
     tensor; ShapeError if the shapes do not broadcast; RegionError if x is not floating.
 
     >>> gg.evaluate(gg.rules.lsq(gg.constant([-9.0, 0.3, 0.8]), 0.5, bits=3))
@@ -305,7 +305,7 @@ def pact(x: TensorLike, alpha: TensorLike, bits: int = 4) -> Tensor:
 
 @entry(FAMILY, "surrogate")
 def fake_float8(x: TensorLike, step: TensorLike, format: str = "e4m3fn") -> Tensor:
-    """x in multiples of a step by floating numbers of eight bits, the greatest ones at most.
+    """x rounded to 8-bit floats times a step, saturating at the largest float.
 
     v = x / step, inside where |v| <= largest: dx = dy inside, else 0; dstep = sum of dy *
     (rounded v - v inside, else largest with the sign of v)

@@ -40,7 +40,7 @@ MOST = 40
 
 @entry(FAMILY, "exact")
 def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, of which only what it reads is kept: its inside is computed again going backward.
+    """fn, recomputed in the backward pass: only its inputs are stored.
 
     dxs = the gradient of the inside, which is built once more on what it reads
     [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets with
@@ -54,7 +54,7 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns: fn as a function of the same arguments.
 
-    Raises: TypeError if fn is no function.
+    Raises: TypeError if fn is not a function.
 
     >>> x = gg.constant(2.0)
     >>> y = gg.rules.checkpoint(lambda x: gg.exp(gg.log(x) * 3))(x)
@@ -258,7 +258,7 @@ def checkpoint_chain(
     segments: int | None = None,
     snapshots: int | None = None,
 ) -> Any:
-    """fns one after the other, of which only some values between them are kept.
+    """fns one after the other; only some of the values between them are stored.
 
     dx = the gradient of the chain, from values that are computed again
     [Griewank and Walther 2000, "Algorithm 799: revolve"; Chen et al. 2016, "Training deep nets with

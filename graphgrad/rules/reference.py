@@ -38,7 +38,7 @@ POOLS = ("MaxPool", "ReduceMax")
 
 @entry(FAMILY, "attribution")
 def rescale(reference_x: TensorLike, reference_y: TensorLike, near: float = NEAR) -> Rule:
-    """For an activation: the slope from its reference instead of the derivative.
+    """For an activation: the slope between x and its reference instead of the derivative.
 
     dx = dy * (y - reference_y) / (x - reference_x); the derivative where these are near
     [Shrikumar, Greenside, Kundaje 2017, "Learning important features through propagating activation
@@ -79,7 +79,7 @@ def _ratio(rise: Tensor, run: Tensor, otherwise: Tensor, near: float) -> Tensor:
 def deeplift(
     f: Callable[[Tensor], Tensor], x: Tensor, reference: TensorLike, unknown: str = "error"
 ) -> Tensor:
-    """How much each element of x contributes to f(x) - f(reference), by the rescale rule.
+    """The contribution of each element of x to f(x) - f(reference), by the rescale rule.
 
     (x - reference) * m, m the gradient of f with `rescale` on every activation; on two inputs that
     both change, the mean over the two orders in which they may do so (their Shapley values). The
@@ -128,7 +128,7 @@ def deeplift(
 
 @entry(FAMILY, "attribution")
 def deep_shap(f: Callable[[Tensor], Tensor], x: Tensor, references: TensorLike) -> Tensor:
-    """How much each element of x contributes to f(x) over what f is on average at references.
+    """The contribution of each element of x to f(x) minus the mean of f at references.
 
     The mean over references r of (x - r) * m, m the gradient of f with `rescale` on every
     activation

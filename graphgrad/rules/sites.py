@@ -116,7 +116,7 @@ class Layer(NamedTuple):
 
 
 SIGNAL = {"MatMul": 0, "Conv2D": 0, "Conv2DBackpropInput": 1}
-"""Of what a layer may be, the place of the input that is no weight, unless the question says."""
+"""Of what a layer may be, the place of the input that is not a weight, unless the question says."""
 BILINEAR = tuple(SIGNAL)
 
 

@@ -78,7 +78,7 @@ def logsumexp(axis: int = -1) -> Rule:
 
 @entry(FAMILY, "exact")
 def norm(axis: Any = None) -> Rule:
-    """For y = sqrt(sum(x * x, axis)), with the axes kept or not: zero at zero, where it was NaN.
+    """For y = sqrt(sum(x * x, axis)), with the axes kept or not: gradient 0 at 0 instead of NaN.
 
     dx = dy * conj(x) / y where y > 0, else 0 (the smallest of the subgradients)
     [Boyd and Vandenberghe 2022, "Subgradients", lecture notes].
@@ -113,7 +113,7 @@ def _wide(y: Tensor, x: Tensor, axis: Any) -> Tensor:
 def masked(
     f: Callable[[Tensor], Tensor], mask: Callable[[Tensor], Tensor], safe: float | Tensor = 1.0
 ) -> Rule:
-    """For y = where(mask(x), f(x), other): no NaN from elements that were not taken.
+    """For y = where(mask(x), f(x), other): no NaN from elements that are not selected.
 
     dx = dy * f'(x) where mask(x), else 0; f is only ever differentiated where the mask holds, or at
     `safe`
@@ -126,7 +126,7 @@ def masked(
 
     Returns: a rule for a site of one floating input and an output of its shape.
 
-    Raises: TypeError if f or mask is no function; GradientError at another site.
+    Raises: TypeError if f or mask is not a function; GradientError at another site.
 
     >>> x = gg.constant([0.0, 4.0])
     >>> positive = lambda x: x > 0

@@ -27,8 +27,8 @@ def surrogate(f: Callable[..., Tensor]) -> Rule:
 
     Returns: a rule for any site.
 
-    Raises: TypeError if f is no function; GradientError at a site whose outputs are not like what
-    f returns.
+    Raises: TypeError if f is not a function; GradientError at a site whose outputs are not like
+    what f returns.
 
     >>> x = gg.constant(1.0)
     >>> gg.evaluate(gg.gradients(gg.sign(x), x, overrides={"Sign": gg.rules.surrogate(gg.square)}))

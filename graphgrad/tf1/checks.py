@@ -91,7 +91,7 @@ def assert_rank_at_least(x: Any, rank: int, *_: Any, name: Any = None, **__: Any
 
 
 def assert_scalar(tensor: Any, name: Any = None, **_: Any) -> Tensor:
-    """Raises ValueError for what is no scalar."""
+    """Raises ValueError for input that is not a scalar."""
     x = convert_to_tensor(tensor)
     _ranked(x, x.shape.ndims in (None, 0), "must be a scalar", name)
     return x

@@ -264,7 +264,7 @@ def build(
     shapes: Any = None,
     **attrs: Any,
 ) -> Operation:
-    """A new op. What is no tensor among its inputs becomes a constant under the op's name."""
+    """A new op. What is not a tensor among its inputs becomes a constant under the op's name."""
     definition = DEFINITIONS.get(type) or definition_of(type)
     first: Any = None
     plain = True

@@ -82,7 +82,7 @@ class Missing:
 
 
 class Absent(MetaPathFinder, Loader):
-    """Finds modules of TensorFlow's that are not there, so that importing them is no error yet.
+    """Finds modules of TensorFlow's that are not there, so that importing them is not an error yet.
 
     places  the packages below which it finds them
     """

@@ -309,7 +309,7 @@ class InteractiveSession(BaseSession):
             scope.__enter__()
 
     def close(self) -> None:
-        """Forget all values; it is no default session any more."""
+        """Forget all values; it is not a default session any more."""
         super().close()
         for scope in self._scopes:
             scope.__exit__(None, None, None)
@@ -323,7 +323,8 @@ def get_default_session() -> Any:
 
 
 def _fed_parts(key: Any, value: Any, graph: Graph) -> Any:
-    """(tensor, value) of a feed whose key is no tensor: a variable, a name, a tuple of tensors."""
+    """(tensor, value) of a feed whose key is not a tensor: a variable, a name, a tuple of
+    tensors."""
     if isinstance(key, tuple | list):
         if len(key) != len(value):
             raise ValueError(f"a feed of {len(key)} tensors got {len(value)} values")

@@ -111,11 +111,14 @@ def page():
 PAGE = """
 ## Each rule of the library
 
-{rules} rules of `gg.rules` by a recorded case, or by the formula of their paper, on {journeys}
-journeys, in this order: {legend}. Value and gradient are there as recorded at 1e-6: {H} times
-**H**. **E**, {E}: refused by name: Python in a solver, or a kernel that ONNX Runtime lacks in
-float64. **-**, {N}: an answer of relevance, of which no gradient is taken elsewhere. **R**, {R}:
-XLA rounds a tie otherwise.
+{rules} rules of `gg.rules`, each compared with a recorded case or with the formula of its paper,
+for {journeys} transforms and exports, in this order: {legend}.
+
+- **H** ({H} cells): value and gradient agree with the recorded ones to 1e-6.
+- **E** ({E} cells): an error names the reason: Python code in a solver, or a kernel that ONNX
+  Runtime does not have in float64.
+- **-** ({N} cells): not applicable, because the result is a relevance, which is not differentiated.
+- **R** ({R} cells): XLA rounds a tie differently.
 
 ```
 {table}

@@ -107,7 +107,7 @@ def afterwards():
 
 
 def captured():
-    """What is no argument is not seen: nothing flows to it."""
+    """A tensor that is not an argument gets no gradient."""
 
     def answer(x):
         w = 1.0 * x
@@ -117,12 +117,12 @@ def captured():
 
 
 def shape():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     f = with_rule(lambda x: x, lambda y, x: lambda dy: np.broadcast_to(dy, (3, 2)))
     return autograd.grad(lambda x: np.sum(f(x)))(np.array([1.0, 2.0])).tolist()
 
 
 def dtype():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     f = with_rule(lambda x: x * 1.0, lambda y, x: lambda dy: np.float32(dy / 3))
     return float(autograd.grad(f)(2.0))

@@ -145,14 +145,15 @@ def shape():
 
 
 def dtype():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     f = with_rule(lambda x: x, bwd=lambda x, dy: ((dy / 3).astype("float32"),))
     return float(jax.grad(f)(2.0))
 
 
 def value():
-    """The forward part is written twice, and the second is what is computed under `grad`: nothing
-    compares them."""
+    """The forward pass is written twice, and `grad` computes the second version: nothing compares
+    the two.
+    """
     f = with_rule(lambda x: x**2, lambda x: (1000 * x**2, x), lambda x, dy: (2 * x * dy,))
     return float(jax.value_and_grad(f)(3.0)[0])
 
@@ -174,9 +175,10 @@ def jvp_in_scan():
     return float(jax.grad(jax.grad(lambda x: once(x) ** 2))(2.0))
 
 
-@own("the forward part written out in `fwd`, and differentiated twice", 1536.0)
+@own("the forward pass written out in `fwd`, second order", 1536.0)
 def written_out():
-    """`fwd` computes the value as `x**3`, not by calling the function that has the rule: the second
-    derivative is then the one without the rule."""
+    """`fwd` computes the value as `x**3` rather than by calling the function that has the rule, so
+    the second derivative ignores the rule.
+    """
     f = with_rule(lambda x: x**3, lambda x: (x**3, x))
     return float(jax.grad(jax.grad(lambda x: f(x) ** 2))(2.0))

@@ -175,7 +175,7 @@ def captured():
 
 
 def shape():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     f = with_rule(
         lambda v: v * 1.0, lambda xs, ys, dys: [pt.concatenate([dys[0], dys[0]])], pt.dvector
     )
@@ -184,6 +184,6 @@ def shape():
 
 
 def dtype():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     f = with_rule(lambda x: x * 1.0, lambda xs, ys, dys: [(dys[0] / 3).astype("float32")])
     return asked(lambda x: pt.grad(f(x), x))

@@ -101,10 +101,11 @@ def kept():
     return order(2, lambda x: Kept.apply(x)[0] ** 2)
 
 
-@own("second order, where the rule reads a value that is saved and no output", 1536.0)
+@own("second order, when the rule reads a saved value that is not an output", 1536.0)
 def saved_value():
-    """What `forward` computes is a constant to the second derivative, whether it is given to
-    `save_for_backward` or kept as an attribute of `ctx`, unless it is returned too."""
+    """The second derivative treats a value that `forward` computes as a constant, whether it is
+    passed to `save_for_backward` or kept as an attribute of `ctx`, unless it is also returned.
+    """
 
     class Saved(torch.autograd.Function):
         @staticmethod
@@ -120,9 +121,9 @@ def saved_value():
     return order(2, lambda x: Saved.apply(x) ** 2)
 
 
-@own("forward mode inside what is compiled (torch.func.jvp)", 384.0)
+@own("forward mode in a compiled function (torch.func.jvp)", 384.0)
 def jvp_compiled():
-    """The compiler takes the forward part in as plain code, which `jvp` then differentiates."""
+    """The compiler inlines the forward pass as plain code, which `jvp` then differentiates."""
 
     def moved(x):
         return torch.func.jvp(square, (x,), (torch.ones_like(x),))[1]
@@ -131,9 +132,9 @@ def jvp_compiled():
     return compiled(torch.tensor(2.0, dtype=torch.float64)).item()
 
 
-@own("one op given two rules (torch.library)", "an error")
+@own("two rules for one op (torch.library)", "an error")
 def two_rules():
-    """The second takes the place of the first."""
+    """The second replaces the first silently."""
 
     @torch.library.custom_op("lost::cube", mutates_args=())
     def cube(x: torch.Tensor) -> torch.Tensor:
@@ -154,8 +155,9 @@ def branch():
 
 
 def opaque():
-    """`once_differentiable` is how such a rule is marked; `torch.autograd.grad` passes by the mark,
-    and gives the part of the derivative that it finds."""
+    """`once_differentiable` marks such a rule, but `torch.autograd.grad` ignores the mark and
+    returns the part of the derivative that it finds.
+    """
 
     class Opaque(torch.autograd.Function):
         @staticmethod
@@ -215,7 +217,7 @@ def compiled():
 
 
 def compiled_whole():
-    """The compiler takes the forward part in as plain code, which `grad` then differentiates."""
+    """The compiler inlines the forward pass as plain code, which `grad` then differentiates."""
     slope = torch.compile(torch.func.grad(square), backend="aot_eager", fullgraph=True)
     return slope(torch.tensor(2.0, dtype=torch.float64)).item()
 
@@ -257,14 +259,16 @@ class Square(torch.nn.Module):
 
 
 def copied():
-    """`symbolic_trace` calls `forward` with stand-ins, and keeps the ops that they meet: the trace
-    is another function, without the rule. (copy.deepcopy of a module keeps it.)"""
+    """`symbolic_trace` calls `forward` with proxies and records the ops applied to them: the trace
+    does not contain the rule. (copy.deepcopy of a module keeps it.)
+    """
     return order(1, torch.fx.symbolic_trace(Square()))
 
 
 def saved():
-    """torch.export keeps the ops of the forward part, and what is loaded has their derivatives.
-    (torch.save keeps the name of the class, and needs it where it is loaded.)"""
+    """torch.export keeps the ops of the forward pass, and the loaded program has their
+    derivatives. (torch.save keeps the name of the class, which must be importable on loading.)
+    """
     example = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cube.pt2"
@@ -286,7 +290,7 @@ def afterwards():
 
 
 def captured():
-    """What is no argument is not seen: nothing flows to it."""
+    """A tensor that is not an argument gets no gradient."""
 
     def answer(x):
         w = x.clone()
@@ -302,7 +306,7 @@ def captured():
 
 
 def shape():
-    """A shape that the input's broadcasts to is summed to it."""
+    """A gradient of a shape that the input broadcasts to is summed to the input's shape."""
 
     class Wide(torch.autograd.Function):
         @staticmethod
@@ -319,7 +323,7 @@ def shape():
 
 
 def dtype():
-    """It is cast to the input's dtype; what the other dtype could not hold is gone."""
+    """It is cast to the input's dtype; the precision that it lost on the way is not restored."""
 
     class Narrow(torch.autograd.Function):
         @staticmethod

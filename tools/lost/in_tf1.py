@@ -130,7 +130,7 @@ def opaque_rule(op, dy):
 
 
 def opaque():
-    """`gradients` passes over what has no gradient, and adds up the other paths."""
+    """`gradients` skips ops that have no gradient and adds up the other paths."""
 
     def answer(x):
         with put(Pow="Opaque"):
@@ -155,7 +155,7 @@ def per_example():
 
 
 def through_vmap():
-    """`vectorized_map` makes new ops for a batch: the marks of the old ones are not on them."""
+    """`vectorized_map` builds new ops for the batch, without the marks of the old ones."""
     with tf.Graph().as_default(), tf.Session() as session:
         batch = tf.constant([[3.0, 4.0], [6.0, 8.0]], "float64")
         return session.run(order(1, tf.vectorized_map(normalised, batch), batch)).tolist()
@@ -178,8 +178,9 @@ def compiled_second():
 
 
 def checkpointed():
-    """It is recomputed under a tape, and a tape asks for the rule of the op type: it does not read
-    marks."""
+    """The ops are recomputed under a tape, which uses the rule of the op type and ignores the
+    map.
+    """
     return asked(lambda x: order(1, tf2.recompute_grad(cubed)(x) ** 2, x))
 
 
@@ -244,7 +245,7 @@ def afterwards():
 
 
 def misspelt():
-    """A map of an op type that matches nothing says nothing."""
+    """A map whose op type matches nothing is ignored."""
 
     def answer(x):
         with put(ReLU="Passed"):
@@ -255,7 +256,7 @@ def misspelt():
 
 
 def captured():
-    """What is no argument is not seen: nothing flows to it."""
+    """A tensor that is not an argument gets no gradient."""
 
     def answer(x):
         w = tf.identity(x)
@@ -285,7 +286,7 @@ def narrow(op, dy):
 
 
 def dtype():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
 
     def answer(x):
         with put(Identity="Narrow"):
@@ -295,9 +296,9 @@ def dtype():
     return asked(answer)
 
 
-@own("a map around a loop whose body is a graph of its own (control flow v2)", 9216.0)
+@own("a map around a loop whose body is a separate graph (control flow v2)", 9216.0)
 def around_second_loop():
-    """The map is of the outer graph; the body is another, and no map is open there."""
+    """The map belongs to the outer graph; the body is another graph, without a map."""
 
     def answer(x):
         with put(Pow="TwiceCube"):
@@ -312,9 +313,11 @@ def around_second_loop():
         tf.disable_control_flow_v2()
 
 
-@own("a shape that is known only when it runs", "an error")
+@own("a shape that is known only at run time", "an error")
 def dynamic_shape():
-    """Shapes are compared as far as they are known when the graph is built, not when it runs."""
+    """Shapes are compared while the graph is built, as far as they are known, and not when it
+    runs.
+    """
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder("float32", (None,))
         with put(Identity="Doubled"):
@@ -328,9 +331,9 @@ def doubled(op, dy):
     return tf.concat([dy, dy], 0)
 
 
-@own("a second derivative, the first of which is taken in the block of the map", 1536.0)
+@own("a second derivative, when the first is taken inside the map's block", 1536.0)
 def gradients_in_the_block():
-    """What `gradients` builds is marked too: here the `x**2` of the rule."""
+    """The map also marks the ops that `gradients` builds: here the `x**2` of the rule."""
 
     def answer(x):
         with put(Pow="TwiceCube"):
@@ -341,9 +344,11 @@ def gradients_in_the_block():
     return asked(answer)
 
 
-@own("another thread that builds in the same graph meanwhile", 12.0)
+@own("another thread that builds the same graph at the same time", 12.0)
 def other_thread():
-    """The map is of the graph: it marks whatever is built in it while the block is open."""
+    """The map belongs to the graph: it marks every op that any thread builds while the block is
+    open.
+    """
     from threading import Thread
 
     def answer(x):
@@ -363,9 +368,9 @@ def other_thread():
     return asked(answer)
 
 
-@own("a map of which one entry is refused, outside its block", 12.0)
+@own("after a map with an invalid entry has raised", 12.0)
 def leaking_map():
-    """The entries before the one that is refused stay in force."""
+    """The entries before the invalid one stay in force."""
 
     def answer(x):
         try:

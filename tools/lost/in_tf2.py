@@ -94,7 +94,7 @@ def branch():
 
 
 def opaque():
-    """The tape passes over what has no gradient, and adds up the other paths."""
+    """The tape skips ops that have no gradient and adds up the other paths."""
 
     @tf.custom_gradient
     def f(x):
@@ -107,7 +107,7 @@ def opaque():
 
 
 def forward():
-    """The accumulator follows the ops of the forward part, and passes over the rule."""
+    """The accumulator follows the ops of the forward pass and ignores the rule."""
     x = tf.constant(2.0, "float64")
     with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as moving:
         y = square(x)
@@ -125,7 +125,7 @@ def per_example():
 
 
 def through_vmap():
-    """`vectorized_map` makes new ops for a batch, of the forward part alone."""
+    """`vectorized_map` builds new ops for the batch, from the forward pass alone."""
     batch = [[3.0, 4.0], [6.0, 8.0]]
     return at(slope(lambda batch: tf.vectorized_map(normalised, batch)), batch)
 
@@ -194,7 +194,7 @@ print(tape.gradient(y, x).numpy())
 
 
 def captured():
-    """What is no argument is not seen: nothing flows to it."""
+    """A tensor that is not an argument gets no gradient."""
 
     def f(x):
         w = tf.identity(x)
@@ -204,17 +204,17 @@ def captured():
 
 
 def shape():
-    """The tape does not look."""
+    """The tape does not check shapes."""
     f = with_rule(tf.identity, lambda dy: tf.broadcast_to(dy, (3, 2)))
     return at(slope(lambda x: tf.reduce_sum(f(x))), [1.0, 2.0])
 
 
 def dtype():
-    """It is handed on as it is."""
+    """It is passed on unchecked."""
     return at(slope(with_rule(tf.identity, lambda dy: tf.cast(dy / 3, "float32"))))
 
 
-@own("an argument given by its name", 384.0)
+@own("a keyword argument", 384.0)
 def keyword():
-    """With nothing but keywords, the derivative is the one without the rule."""
+    """If all arguments are keywords, the rule is ignored."""
     return at(slope(lambda x: cube(x=x) ** 2))

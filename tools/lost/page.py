@@ -26,33 +26,33 @@ WORDS = {
 }
 HEAD = """# Why rules get lost
 
-A rule that is skipped raises no error: you just get different numbers. This page lists what a rule
-must survive, tried in seven frameworks. Each cell is a small program that was run, a function in a
-file of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation has it.
-In most of them the step is x ** 3, its rule twice its derivative, and the question the derivative
-of the step's square at 2: 384 with the rule, 192 without it.
+A rule that is skipped raises no error: you just get different numbers. This page tries what a rule
+should survive in seven frameworks. Each cell is a small program that was run: a function in a file
+of [tools/lost/](../tools/lost/prove.py), written as the framework's documentation recommends. Most
+programs compute x ** 3, with a rule that is twice its derivative, and differentiate the square of
+the result at 2. The right gradient is 384; without the rule it is 192.
 
 - **right**: the result matches the rule.
-- **wrong**: the result differs, without an error or a warning; the numbers are below.
-- **error**: an error was raised. Where no result can be right (a gradient of another shape), that
-  is best.
-- **not offered**: the framework has no such feature. **-**: it cannot go wrong there.
+- **wrong**: the result differs, without an error or a warning. The numbers are below.
+- **error**: an error was raised. Where no result can be right, such as for a rule that returns the
+  wrong shape, an error is the best outcome.
+- **not offered**: the framework has no such feature. **-**: the problem cannot occur.
 
 """
 FOOT = """
-## Why not here
+## Why graphgrad does not lose them
 
-A region is one step of the graph, and the rule is called where the graph is differentiated: so
-loops, copies, files and batches, which are graphs too, meet it in the same way. Differentiation
-works on graphs, optimisation on programs, and a program is never differentiated: so no pass can
-lose a rule. [The survival matrix](survival.md) has all overrides through all transforms.
+A region is one step of the graph, and differentiating the graph calls its rule. Loops, copies,
+files and batches are graphs too, so they treat a rule the same way. Differentiation works on
+graphs and optimization on programs, and a program is never differentiated, so no pass can lose a
+rule. [The survival matrix](survival.md) lists every kind of override with every transform.
 
-## Again
+## Run it yourself
 
-`python tools/lost/prove.py --newest` runs the newest release of each framework in an environment
-of its own, keeps the outcomes in `tools/lost/outcomes.json` and writes this page. Without
-`--newest`, it runs what is installed and prints the table. The tests run graphgrad's column, and
-JAX's where it is installed.
+`python tools/lost/prove.py --newest` runs the newest release of each framework in its own
+environment, stores the outcomes in `tools/lost/outcomes.json` and writes this page. Without
+`--newest`, it runs the installed frameworks and prints the table. The tests run graphgrad's column,
+and JAX's column if JAX is installed.
 """
 
 

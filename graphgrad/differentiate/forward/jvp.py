@@ -50,25 +50,25 @@ def jvp(
     unconnected: str = "zero",
     overrides: Mapping[Any, Any] | str | None = None,
 ) -> X | MaybeNone:
-    """Forward mode: how ys move when xs move along tangents, as new nodes of the graph.
+    """Forward mode: the derivative of ys along tangents of xs, as new nodes of the graph.
 
-    Marks count as they do for gradients(): a site's tangent is that of its rule's own `jvp=`; else,
-    where the rule is linear in its dys (by its structure or declared linear=True), the transpose of
-    the rule. What the rule does by value is transposed: stop_gradient and marks inside a rule do
-    not count.
+    Marks apply as in gradients(). The tangent of a site comes from its rule's `jvp=`; without one,
+    if the rule is linear in its dys (detected, or declared linear=True), from the transpose of the
+    rule. stop_gradient and marks inside a rule are ignored by the transpose.
 
     Parameters:
         ys, xs: floating or complex tensors, or any nesting of list, tuple and dict of them.
         tangents: directions of xs, in the structure of xs, of their shapes and dtypes; None (for
             all or for one): ones.
         stop_gradients, overrides: as for gradients().
-        unconnected: what a y gets to which nothing flows: "zero" (zeros), or "none" (None).
+        unconnected: the tangent of a y that does not depend on xs: "zero" (zeros), or "none"
+            (None).
 
     Returns: the structure of ys, with a tensor of y's shape and dtype, or None, for each y.
 
     Raises: GradientError that names a rule that has no jvp and is not linear, its site, and the
     node that is not linear, or tangents that do not fit; DTypeError for integers and
-    bools; ValueError for another unconnected.
+    bools; ValueError for an unknown unconnected.
 
     Source: [Townsend 2017, "A new trick for calculating Jacobian vector products"].
 
@@ -120,7 +120,7 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
 
 
 def _as_typed(x: Tensor, t: Any) -> Any:
-    """A tangent at x's own type: a length that is not known yet is checked when run."""
+    """A tangent at x's own type: a length that is not known yet is checked at run time."""
     if t is None or x.type.static:
         return t
     with deriving(x):

@@ -34,16 +34,17 @@ __all__ = ["import_graph"]
 def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> dict[Tensor, Tensor]:
     """Build the nodes of another graph in the current one.
 
-    Marks come along and win over op-type maps that are open here; those stamp what is unmarked. The
-    nodes become members of the region that is open here. Variables come with their present values.
-    What is drawn without a seed is independent of what is drawn here, and by other imports.
+    Marks are imported and take precedence over op-type maps that are open here; the maps apply to
+    unmarked nodes. The nodes become members of the region that is open here. Variables are imported
+    with their current values. Random draws without a seed are independent of those of this graph
+    and of other imports.
 
     Parameters:
         other: the graph to import; it stays as it is.
-        inputs: {tensor of other: tensor or value here}, which is used instead. One tensor may stand
-            for several: each reads it through a node of its own.
+        inputs: {tensor of other: tensor or value of this graph}, a replacement. One tensor may
+            replace several; each then gets a separate Identity node.
 
-    Returns: a dict: what stands here for each tensor of other.
+    Returns: a dict {tensor of other: tensor of this graph}.
 
     Raises: GraphError if other is the current graph, or for an input that is not in other or
     differs from it in dtype or shape.
@@ -113,7 +114,7 @@ def kept_as(transplant: Transplant, node: Node, inputs: Tensors) -> Tensors:
 
 
 def _keep_apart(transplant: Transplant, node: Node, new: Node) -> None:
-    """Give lengths that have a placeholder's name that of the one here: they are no others'."""
+    """Give lengths that have a placeholder's name that of the one here: they are not others'."""
     dims = enumerate(node.outputs[0].shape)
     own = {f"{node.name}.{i}": f"{new.name}.{i}" for i, d in dims if d == f"{node.name}.{i}"}
     renamed = {old: Length(name) for old, name in own.items() if old != name}

@@ -36,8 +36,8 @@ from .deferred import Deferred, NotDeferred, traced_site
 class TraceGraph(BodyGraph):
     """The scratch graph of a trace. What is read of the home is captured as the rule reads it.
 
-    The home stays as it is: a Residual that is read of it is no node there, unless the rule takes
-    derivatives of what it built with respect to the home, which flow through it.
+    The home stays as it is: a Residual that is read of it is not a node there, unless the rule
+    takes derivatives of what it built with respect to the home, which flow through it.
 
     deferred  whether it holds defaults that are still to be taken: then it is not differentiated
     """

@@ -50,26 +50,26 @@ def vmap(fn: OfMore[P, X], in_axes: Any = 0, out_axes: int = 0) -> Callable[...,
 @overload
 def vmap(fn: OfAny[X], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., X]: ...
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
-    """fn of one example as a function of a batch of them.
+    """Vectorize a function of one example to a function of a batch.
 
-    It is the loop over the examples, values and derivatives alike. Regions, stamps and their rules
-    are batched with the rest: a rule works per example. So does that of a site which reads only
-    what the examples share, unless it is known to be linear in its dys (declared linear=True, a
-    built-in one, or by what it builds): then it is called once, for their sum. Gradients of shared
-    tensors are summed over the examples. An op without a batched form is run in a loop, with one
-    PerformanceWarning for its type.
+    Values and derivatives equal those of a loop over the examples. Marks and their rules are
+    batched too: a rule applies to each example. This also holds for a site that reads only tensors
+    shared by all examples, unless its rule is known to be linear in its cotangents (declared
+    linear=True, built-in, or detected): such a rule is called once, with the sum. Gradients of
+    shared tensors are summed over the examples. An op without a batched form runs in a loop, with a
+    PerformanceWarning for each op type.
 
     Parameters:
-        fn: takes tensors (or nestings of them) of one example and returns tensors; it may call
-            gradients() and read tensors of the graph around, which all examples share.
+        fn: takes tensors (or nestings of them) of one example and returns tensors. It may call
+            gradients(), and it may read tensors of the surrounding graph, which all examples share.
         in_axes: the batch axis of the arguments: an int for all, or one int or None (shared) for
             each.
-        out_axes: where the batch axis stands in the results.
+        out_axes: the batch axis of the results.
 
-    Returns: a function of the same arguments with a batch axis each, whose results have one, too.
+    Returns: a function with the same arguments; arguments and results have a batch axis.
 
-    Raises: ShapeError, when it is called, where an argument has no such axis, batches differ in
-    length, or in_axes are all None or not one for each argument.
+    Raises: on a call, ShapeError if an argument has no such axis, if batches differ in length, or
+    if in_axes are all None or do not match the arguments.
 
     Source: [Bradbury et al. 2018, JAX, jax.vmap].
 

@@ -167,7 +167,7 @@ class JaxRun(Compiled):
         return tuple(made), status
 
     def _distinct(self, made: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-        """What is written, as arrays that are no input and not each other."""
+        """What is written, as arrays that are not input and not each other."""
         first = len(made) - len(self.written)
         seen = {id(a) for a in arrays}
         done = list(made[:first])

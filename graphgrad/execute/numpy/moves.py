@@ -152,7 +152,7 @@ def _gather(node: Node, threads: int) -> Kernel:
 
 
 def _reshape(node: Node, threads: int) -> Kernel:
-    """For what is no view: the elements of a transposed array, say, in their new order."""
+    """For what is not a view: the elements of a transposed array, say, in their new order."""
 
     def run(x: Any, *others: Any) -> None:
         others[-1].reshape(x.shape)[...] = x

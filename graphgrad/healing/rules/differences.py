@@ -83,7 +83,7 @@ def difference_of_ratios(rw: Rewriter, term: Term) -> Term | None:
 
 
 def expanded(terms: Terms, factors: list[tuple[Term, int]]) -> list[tuple[Term, float]] | None:
-    """A product as a sum of products of what is no sum; None where it is long."""
+    """A product as a sum of products of what is not a sum; None where it is long."""
     made = [(terms.number(1.0), 1.0)]
     for base, e in factors:
         inner, n = (base, e) if base.kind == SUM else (terms.multiply([(base, e)], loose=True), 1)

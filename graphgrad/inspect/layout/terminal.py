@@ -24,7 +24,7 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def fitted(row: str, width: int | None, hang: str = "    ") -> list[str]:
-    """A row as one or more that are no wider; what follows the first hangs in."""
+    """A row as one or more that are not wider; what follows the first hangs in."""
     if width is None or len(row) <= width:
         return [row]
     start = row[: len(row) - len(row.lstrip(" "))][: width // 2]

@@ -22,7 +22,7 @@ def tree_of(view: View) -> list[TreeRow]:
 
     What nothing is computed from (inputs, variables, constants) has no row. Where a node reads one
     thing that has no row yet, that follows at the same depth; where it reads more, they are
-    indented. So a chain is no staircase, however long it is.
+    indented. So a chain is not a staircase, however long it is.
     """
     rows: list[TreeRow] = []
     seen: set[Node] = set()

@@ -16,7 +16,7 @@ from ..scene.wording import kind_of, local_name, short_attrs, value_of
 __all__: list[str] = []
 
 LIMIT = 40
-"""A formula of more nodes is no help to a reader: there is none."""
+"""A formula of more nodes is not a help to a reader: there is none."""
 
 
 class Name(NamedTuple):

@@ -34,7 +34,7 @@ def collapsed_boxes(
               ("encoder/*"), rules ("ste") and regions ("#0")
     mirror    gradients' box -> the forward box that it stands beside
 
-    GraphError for what names no box, ValueError for another word.
+    GraphError for what names no box, ValueError for an unknown word.
     """
     boxes = [b for column in columns for b in column.within() if b.parent is not None]
     if isinstance(collapse, str):

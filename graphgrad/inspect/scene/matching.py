@@ -147,7 +147,8 @@ def _built(nodes: Sequence[Node], new_of: Mapping[Node, Node]) -> Iterator[Any]:
 def _readings(within: Keys) -> Keys:
     """The same op of the same things in the same scope, where another key is equal too.
 
-    What is no match is the same thing where it is equal: equal keys have one number in both graphs.
+    What is not a match is the same thing where it is equal: equal keys have one number in both
+    graphs.
     """
     numbers: dict[Any, int] = {}
 

@@ -48,8 +48,8 @@ class Overlay:
         log: whether colours follow the logarithm; None: where no number is below zero, and those
             above it span more than three orders of magnitude. Zero has a colour of its own then.
 
-    Raises: TypeError for keys that are no tensors, nodes or names, and for values that are no real
-    numbers; ValueError for another combine, or log=True with numbers below zero.
+    Raises: TypeError for keys that are not tensors, nodes or names, and for values that are not
+    real numbers; ValueError for another combine, or log=True with numbers below zero.
 
     >>> x = gg.constant([3.0, 4.0])
     >>> overlay = gg.Overlay.of_values(gg.debug.values(x).by_tensor)

@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 Reads = Callable[[Node], Sequence[tuple[Tensor, bool]]]
 SHARED = "optimizer"
-"""The scope of what is no single parameter's, such as the count of steps."""
+"""The scope of what is not a single parameter's, such as the count of steps."""
 
 
 def updates_of(nodes: Sequence[Node], reads: Reads, column: Mapping[Node, int]) -> dict[Node, str]:

@@ -129,7 +129,7 @@ def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
 
     Returns: nothing.
 
-    Raises: what to_dot raises; OSError where the file cannot be written.
+    Raises: the errors of to_dot; OSError where the file cannot be written.
 
     >>> import os
     >>> gg.write_dot(os.devnull, gg.constant(1.0))

@@ -94,9 +94,9 @@ def to_html(
 
     Returns: the page's text.
 
-    Raises: TypeError for what cannot be shown or is no number; GraphError for tensors of different
-    graphs; ValueError for diff and passes together, panes of fewer than two pictures, or an overlay
-    of which no node is shown.
+    Raises: TypeError for what cannot be shown or is not a number; GraphError for tensors of
+    different graphs; ValueError for diff and passes together, panes of fewer than two pictures, or
+    an overlay of which no node is shown.
 
     >>> gg.to_html(gg.constant(1.0)).startswith("<!DOCTYPE html>")
     True
@@ -171,7 +171,7 @@ def write_html(path: str | os.PathLike[str], shown: Any, **options: Any) -> None
 
     Returns: nothing.
 
-    Raises: what to_html raises; OSError where the file cannot be written.
+    Raises: the errors of to_html; OSError where the file cannot be written.
 
     >>> import os
     >>> gg.write_html(os.devnull, gg.constant(1.0))

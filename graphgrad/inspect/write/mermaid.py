@@ -51,7 +51,7 @@ def to_mermaid(shown: Any, **options: Any) -> str:
 
     Returns: the chart's text.
 
-    Raises: what to_dot raises.
+    Raises: the errors of to_dot.
 
     >>> gg.to_mermaid(gg.constant(1.0)).splitlines()[0]
     'flowchart TB'

@@ -97,7 +97,7 @@ def to_png(shown: Any, *, timeout: float = 60.0, **options: Any) -> bytes:
 
     Returns: the bytes.
 
-    Raises: what to_svg raises.
+    Raises: the errors of to_svg.
 
     >>> gg.to_png(gg.constant(1.0))[1:4]
     b'PNG'
@@ -115,7 +115,7 @@ def to_pdf(shown: Any, *, timeout: float = 60.0, **options: Any) -> bytes:
 
     Returns: the bytes.
 
-    Raises: what to_svg raises.
+    Raises: the errors of to_svg.
 
     >>> gg.to_pdf(gg.constant(1.0))[:4]
     b'%PDF'
@@ -136,8 +136,8 @@ def write_picture(
 
     Returns: nothing.
 
-    Raises: ValueError for another suffix; what to_svg raises; OSError where the file cannot be
-    written.
+    Raises: ValueError for an unsupported suffix; what to_svg raises; OSError where the file cannot
+    be written.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -57,7 +57,7 @@ def print_graph(
 
     Returns: nothing.
 
-    Raises: what graph_text raises.
+    Raises: the errors of graph_text.
 
     >>> gg.print_graph(gg.constant(2.0, name="c"))
     graph: 1 node, 0 regions, 0 spliced

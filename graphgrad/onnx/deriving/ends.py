@@ -32,7 +32,8 @@ class DerivativeEnds(NamedTuple):
 
 
 def names_of(wrt: str | Iterable[str] | None) -> list[str]:
-    """The names that `wrt` gives; none for None. GradientError for what is no name, or twice."""
+    """The names that `wrt` gives; none for None. GradientError for input that is not a name, or
+    twice."""
     names = [wrt] if isinstance(wrt, str) else list(wrt or ())
     for i, name in enumerate(names):
         if not isinstance(name, str):

@@ -115,13 +115,13 @@ class OperatorCall:
         return numbers
 
     def dims(self, i: int, what: str) -> list[Dimension]:
-        """An input of lengths, which may be known only when run."""
+        """An input of lengths, which may be known only at run time."""
         if self.given(i) and has_lengths(self.values[i]):
             return entries(self.values[i])
         return [int(d) for d in self.known(i, what).reshape(-1)]
 
     def one(self, i: int, what: str) -> Dimension:
-        """An input that is one integer, or one length that may be known only when run."""
+        """An input that is one integer, or one length that may be known only at run time."""
         dims = self.dims(i, what)
         if len(dims) != 1:
             raise FileError(f"its {what} are {len(dims)}, not one number")

@@ -1,4 +1,4 @@
-"""Lengths that are known only when run, among numbers that are known while loading.
+"""Lengths that are known only at run time, among numbers that are known while loading.
 
 What `Shape` makes of a tensor with open lengths is an array of objects: ints, a `gg.Length` for
 each length that inputs tell, and a `RunLength` for each that depends on data. Operators that move
@@ -126,7 +126,7 @@ def of_lengths(dims: Sequence[Dimension]) -> Array:
 
 
 def has_lengths(value: Any) -> bool:
-    """Whether a value is an array with lengths that are known only when run."""
+    """Whether a value is an array with lengths that are known only at run time."""
     return isinstance(value, np.ndarray) and value.dtype == object
 
 
@@ -162,7 +162,7 @@ def told_by(t: Tensor) -> Length | None:
 
 
 def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
-    """x under a shape of ints, at most one of which is -1, and lengths known only when run."""
+    """x under a shape of ints, at most one of which is -1, and lengths known only at run time."""
     dims = _left_over(x, dims)
     if not any(isinstance(d, RunLength) for d in dims):
         return reshape(x, tuple(dims))
@@ -202,7 +202,7 @@ def _axis_of(x: Tensor, d: RunLength | Length) -> int | None:
 
 
 def expanded(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
-    """x broadcast with a shape, of which lengths may be known only when run."""
+    """x broadcast with a shape, of which lengths may be known only at run time."""
     known: Any = tuple([None if isinstance(d, RunLength) else d for d in dims])
     shape = broadcast([x.shape, known])
     if None not in (*known, *shape):

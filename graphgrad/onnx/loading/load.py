@@ -68,21 +68,21 @@ def load(
     forms: Mapping[str, Any] | None = None,
     opaque: Mapping[str, Any] | None = None,
 ) -> OnnxModel:
-    """Read a model of ONNX as a graph of its own. Nothing of the file is run.
+    """Load an ONNX model as a new graph. No code in the file is run.
 
-    Nodes have the names, scopes and order of the file, and each operator of ONNX that is an op here
-    becomes one node; what computes shapes from known numbers is computed while loading. All is
-    checked before the first node is built: operators that cannot be loaded are named at once.
+    Nodes have the names, scopes and order of the file. Each ONNX operator that corresponds to an op
+    becomes one node. Shape computations on known numbers are evaluated while loading. Everything is
+    checked before the first node is built, and one error names all operators that cannot be loaded.
 
     Parameters:
-        path: the file, with its weights in it or in files beside it, which are mapped and must not
-            be changed in place while in use; or its bytes, or a ModelProto of the package onnx.
-        trainable: whether weights become variables, which can be trained: the floating
-            initializers that operators read as filters, matrices, tables, scales, biases and
-            slopes, and vectors that are added or multiplied behind such an operator, but no
-            statistics, bounds, divisors, masks or literals; `trainable` of the result lists them.
-            Or names of just those initializers that do, which may be patterns ("layer4.*"). The
-            rest are constants.
+        path: the file, its bytes, or a ModelProto of the package onnx. Weights may be in separate
+            files next to it, which are memory-mapped and must not be changed while in use.
+        trainable: whether weights become trainable variables: floating-point initializers that
+            operators read as filters, matrices, tables, scales, biases and slopes, and vectors that
+            are added to or multiplied with the result of such an operator, but not statistics,
+            bounds, divisors, masks or literals. `trainable` of the result lists them. Or the names
+            of the initializers that become variables, which may be patterns ("layer4.*"). The rest
+            are constants.
         known: {name of an input: array} for inputs that are fixed, such as shapes: they become
             constants.
         shapes: {name of an input: shape} instead of that in the file; lengths as for
@@ -91,22 +91,22 @@ def load(
             gradient is the rule's. "QuantizeLinear": "lsq_plus", "lsq" or "fake_quantise" makes
             each QuantizeLinear with its DequantizeLinear, and DequantizeLinear of weights, a region
             of that rule, whose weights, scales and zeros are variables where `trainable`.
-        unroll: whether loops and recurrent layers of known length are built step by step, which
-            methods need that do not pass loops, such as LRP and DeepLIFT.
-        forms: {"com.acme.Magic": function} for operators that are not read, or not so: the function
-            takes the inputs, tensors or None where left out, and the attributes by their names, and
-            returns the output, or all. Operators of ONNX itself are named without a domain, local
-            functions with theirs.
-        opaque: {"com.acme.Magic": vjp} for operators that stay what they are: only a runtime that
-            knows them computes them, and a model that is written has them. vjp(node, *dys,
-            **attributes) returns the gradients of node.inputs, those that are there; dys are of
-            node.outputs. The file says the types of what they make.
+        unroll: whether to unroll loops and recurrent layers of known length, which LRP and DeepLIFT
+            need.
+        forms: {"com.acme.Magic": function} for operators that are not supported, or that you want
+            to build differently. The function takes the inputs (tensors, or None if omitted) and
+            the attributes by name, and returns the output or outputs. Operators of ONNX are named
+            without a domain, and local functions with theirs.
+        opaque: {"com.acme.Magic": vjp} for operators that are kept as they are: only a runtime that
+            implements them can compute them, and exported models contain them. vjp(node, *dys,
+            **attributes) returns the gradients of node.inputs (those that are present), given those
+            of node.outputs. The file must have the types of their outputs.
 
     Returns: an OnnxModel: graph, inputs, outputs, and tensors by the names of the file.
 
-    Raises: FileError, which names the file, the node and the reason, for what is no model, is
-    damaged, leads out of its folder, or holds what no graph has; GraphGradError without the package
-    onnx; UnknownGradientError for a rule that nobody registered; OSError of the disk.
+    Raises: FileError, which names the file, the node and the reason, for input that is not a model,
+    is damaged, leads out of its folder, or contains unsupported operators; GraphGradError without
+    the package onnx; UnknownGradientError for a rule that is not registered; OSError of the disk.
 
     Source: the ONNX specification, "Open Neural Network Exchange Intermediate Representation".
 
@@ -301,7 +301,7 @@ class _Loading:
 
 
 def _type_of(said: Any) -> tuple[Any, tuple[Any, ...] | None]:
-    """dtype and shape of an input; FileError for what is no tensor of numbers."""
+    """dtype and shape of an input; FileError for input that is not a tensor of numbers."""
     what = f"the input {said.name!r:.80}"
     kind = said.type.WhichOneof("value")
     if kind != "tensor_type":

@@ -71,7 +71,7 @@ class OnnxModel:
 
         Returns: a CompiledFunction.
 
-        Raises: what gg.compile raises.
+        Raises: the errors of gg.compile.
         """
         return self.entry.compile(**options)
 
@@ -81,7 +81,7 @@ class OnnxModel:
         Returns: what gg.onnx.load(path, unroll=True) does; the model itself where it has no loop,
         was not loaded from a path, or has marks or weights that are variables.
 
-        Raises: what gg.onnx.load raises.
+        Raises: the errors of gg.onnx.load.
 
         >>> import onnx
         >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])

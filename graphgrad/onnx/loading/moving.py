@@ -1,4 +1,4 @@
-"""Operators on arrays that hold lengths known only when run: those that move or compute them."""
+"""Operators on arrays that hold lengths known only at run time: those that move or compute them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def _prod(call: OperatorCall) -> Any:
 
 
 def _equal(call: OperatorCall) -> Array | None:
-    """Where that is certain: a length is no number that stands for something else, such as -1."""
+    """Where that is certain: a length is not a number that stands for something else, such as
+    -1."""
     x, y = np.broadcast_arrays(*call.values)
     same = [_same(a, b) for a, b in zip(x.reshape(-1), y.reshape(-1), strict=True)]
     return None if None in same else np.array(same, bool).reshape(x.shape)

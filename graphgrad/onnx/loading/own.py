@@ -87,8 +87,8 @@ def _made(function: Callable[..., Any], call: OperatorCall) -> Any:
 
 
 def check_own(options: Mapping[str, Mapping[str, Any]], there: Iterable[str]) -> None:
-    """FileError for operators that the file does not have, for what is no function, and for both a
-    form and a vjp of one operator.
+    """FileError for operators that the file does not have, for input that is not a function, and
+    for both a form and a vjp of one operator.
     """
     names, seen = list(there), dict[str, str]()
     for option, given in options.items():

@@ -213,7 +213,7 @@ def _marked_inside(op: Op) -> str:
 
 
 def _own(block: OnnxBlock, value: OnnxValue) -> OnnxValue:
-    """A result that is no input, and no other result."""
+    """A result that is not an input, and no other result."""
     name = block.names.fresh(value.name)
     block.calls.append(OnnxCall("Identity", (value.name,), (name,)))
     return OnnxValue(name, value.dtype, value.shape)

@@ -1,4 +1,4 @@
-"""Tensors with some elements changed: gg.at(x)[key].set(values), and windows that move."""
+"""Updates of elements, gg.at(x)[key].set(values), and slices at computed positions."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ class AtIndex:
         """x[key].
 
         mode: what an index array out of bounds means. None: an IndexError of the run; "clip": the
-        nearest element; "wrap": counted round and round; "fill": fill_value (NaN unless given, of
+        nearest element; "wrap": modulo the length; "fill": fill_value (NaN unless given, of
         integers 0). Negative indices count from the end first, as in x[key].
         """
         if mode is None:
@@ -453,17 +453,17 @@ class AtIndex:
 def at(x: TensorLike) -> At:
     """gg.at(x)[key].set(values): x with some elements changed, as a new tensor.
 
-    Beside `set`: `add`, `subtract`, `multiply`, `divide`, `power`, `min`, `max`; and `get`,
-    which reads, with a mode for indices out of bounds.
+    Other methods are `add`, `subtract`, `multiply`, `divide`, `power`, `min`, `max`, and `get`,
+    which reads elements, with a mode for indices out of bounds.
 
     Parameters: x: any shape and dtype. The key is any that x[key] takes, masks included; values are
         cast to the dtype of x and broadcast to x[key].
 
-    Returns: what [key] is applied to; then a method gives a tensor of the shape and dtype of x.
+    Returns: an object to index with [key]; its methods return a tensor of the shape and dtype of x.
 
     Raises: ShapeError for a key that does not fit x, or values that do not broadcast; DTypeError
-        for what is no index, and for values of a kind that x cannot hold, as floats for integers. A
-        run raises IndexError for a computed index that is out of bounds.
+        for an invalid index, and for values of a kind that x cannot hold, such as floats for
+        integers. A run raises IndexError for a computed index that is out of bounds.
 
     Gradient: of `set`, dx = dy but zero at the key, dvalues = dy[key], zero for values that another
         one at the same place came after; of the others, that of the function at the key. Ties of
@@ -493,7 +493,7 @@ def put_along_axis(
     Returns: same shape and dtype as x. Of indices named twice the last counts.
 
     Raises: ShapeError where the ranks differ, something does not broadcast, there is no such axis,
-        or lengths beside the axis depend on values; DTypeError for indices that are no integers,
+        or lengths of the other axes depend on values; DTypeError for indices that are not integers,
         and for values of a kind that x cannot hold. A run raises IndexError for an index that is
         out of bounds.
 
@@ -634,7 +634,7 @@ def indices_in_bounds(indices: Tensor, length: Tensor, mode: str) -> Tensor:
 
 
 def _wrapped(indices: Tensor, length: Tensor) -> Tensor:
-    """Indices counted round and round, in their own kind of integers."""
+    """Indices modulo the length, in their own kind of integers."""
     wide = "uint64" if kind_of(indices.dtype) == "u" else "int64"
     return cast(cast(indices, wide) % cast(length, wide), "int64")
 
@@ -655,7 +655,7 @@ def dynamic_slice(x: TensorLike, starts: Any, sizes: Sequence[int]) -> Tensor:
     Returns: a tensor of these lengths, dtype of x.
 
     Raises: ShapeError unless there is a start and a size for each axis, or for a size greater than
-    a length; DTypeError for starts that are no integers.
+    a length; DTypeError for starts that are not integers.
 
     Gradient: dx = dy at the place of the window, zeros elsewhere.
 
@@ -682,7 +682,7 @@ def dynamic_update_slice(x: TensorLike, update: TensorLike, starts: Any) -> Tens
     Returns: same shape and dtype as x.
 
     Raises: ShapeError unless update fits and there is a start for each axis; DTypeError for starts
-    that are no integers, and for an update of a kind that x cannot hold.
+    that are not integers, and for an update of a kind that x cannot hold.
 
     Gradient: dx = dy, zero in the window; dupdate = dy in the window.
 

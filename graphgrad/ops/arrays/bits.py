@@ -1,4 +1,4 @@
-"""Bits packed into bytes, and taken out of them."""
+"""Packing bits into bytes and unpacking them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> T
 
     Returns: uint8, the shape of a with an eighth of the length along the axis, rounded up.
 
-    Raises: DTypeError for what is neither bool nor integer; ShapeError for a length that values
-        decide, or no such axis; ValueError for another bitorder.
+    Raises: DTypeError for input that is neither bool nor integer; ShapeError for a length that
+        values decide, or no such axis; ValueError for an unknown bitorder.
 
     Gradient: none, the result is whole.
 
@@ -61,8 +61,8 @@ def unpackbits(
 
     Returns: uint8, zeros and ones: the shape of a, eight times as long along the axis, or count.
 
-    Raises: DTypeError for what is not uint8; ShapeError for a length that values decide, no such
-        axis, or fewer bits than are left out; ValueError for another bitorder.
+    Raises: DTypeError for input that is not uint8; ShapeError for a length that values decide, no
+        such axis, or fewer bits than are left out; ValueError for an unknown bitorder.
 
     Gradient: none, the result is whole.
 

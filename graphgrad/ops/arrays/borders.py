@@ -54,7 +54,7 @@ def pad(
             number); "maximum", "mean", "median", "minimum" (of the elements along the axis);
             "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside
             it), "wrap" (from the other end). Of these three an axis has to be as long as its
-            borders where one or the other is open, which is checked when run.
+            borders where one or the other is open, which is checked at run time.
         constant_values: for "constant", as pad_width: numbers, 0 unless given.
         end_values: for "linear_ramp", as pad_width: numbers, 0 unless given.
         stat_length: for "maximum" and so on, as pad_width: of how many elements next to the border;

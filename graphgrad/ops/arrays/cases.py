@@ -1,4 +1,4 @@
-"""Elements chosen among several tensors, and functions applied piece by piece."""
+"""Selection among several tensors, and piecewise functions."""
 
 from __future__ import annotations
 
@@ -81,13 +81,14 @@ def choose(x: TensorLike, choices: Any, mode: str = "raise") -> Tensor:
         x: integers; broadcast with the choices, to a shape of known lengths.
         choices: a sequence of tensors, or a tensor of which axis 0 numbers the choices; dtypes are
             promoted.
-        mode: what a number out of bounds means: "raise", "wrap" (counted round and round) or "clip"
+        mode: what a number out of bounds means: "raise", "wrap" (modulo the length) or "clip"
             (the nearest choice).
 
     Returns: a tensor of the broadcast shape and the promoted dtype.
 
     Raises: ShapeError for no choices, or shapes that do not broadcast; DTypeError unless x is of
-        integers; ValueError for another mode. A run raises IndexError for a number out of bounds.
+        integers; ValueError for an unknown mode. A run raises IndexError for a number out of
+        bounds.
 
     Gradient: to each choice, dy where it was taken, zeros elsewhere.
 

@@ -1,4 +1,4 @@
-"""Whether whole tensors are equal or close, and what is a member of what."""
+"""Equality and closeness of whole tensors, and set membership."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
 
     Returns: bool, 0-d.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none, the result is bool.
 
@@ -82,7 +82,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
 
     Returns: bool, 0-d.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none, the result is bool.
 
@@ -117,7 +117,7 @@ def isclose(
 
     Returns: bool, of the broadcast shape.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of numbers.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-numeric input.
 
     Gradient: none, the result is bool.
 

@@ -1,4 +1,4 @@
-"""Differences of neighbours."""
+"""Differences of neighbouring elements."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def diff(
 
     Returns: shape of x with both ends, n less along the axis; dtype promoted with theirs.
 
-    Raises: ValueError if n < 0; ShapeError if x has no such axis; DTypeError if n is no int, or for
-        graphs, which gg.graph_diff compares.
+    Raises: ValueError if n < 0; ShapeError if x has no such axis; DTypeError if n is not an int, or
+        for graphs, which gg.graph_diff compares.
 
     Gradient: dx[k] = dy[k - 1] - dy[k], n times over.
 

@@ -1,4 +1,4 @@
-"""Indices and coordinates: grids, triangles, numbers spaced evenly on a logarithmic scale."""
+"""Index grids, coordinates, triangles, and logarithmically spaced numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
 
     Returns: a tensor (N, *dimensions), for N of them; sparse: a tuple of N.
 
-    Raises: ShapeError for a negative length; TypeError for what are no lengths.
+    Raises: ShapeError for a negative length; TypeError for input that is not a length.
 
     Source: numpy.indices.
 
@@ -112,7 +112,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs:
 
     Returns: what the function returns.
 
-    Raises: ShapeError for a negative length; TypeError for what are no lengths.
+    Raises: ShapeError for a negative length; TypeError for input that is not a length.
 
     Source: numpy.fromfunction.
 
@@ -137,14 +137,14 @@ def tri(n_rows: Any, n_cols: Any = None, k: int = 0, dtype: Any = "float64") -> 
     """Ones on and below a diagonal, zeros above.
 
     Parameters:
-        n_rows: how many rows, an int or a length.
-        n_cols: how many columns; None: as many.
+        n_rows: the number of rows, an int or a length.
+        n_cols: the number of columns; None: that of rows.
         k: the last diagonal with ones, counted upwards from the main one.
         dtype: any.
 
     Returns: a tensor (n_rows, n_cols).
 
-    Raises: TypeError for what are no integers.
+    Raises: TypeError for input that is not integer.
 
     Source: numpy.tri.
 
@@ -168,13 +168,13 @@ def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """Rows and columns of the elements on and below a diagonal, row by row.
 
     Parameters:
-        n: how many rows, an int or a length.
+        n: the number of rows, an int or a length.
         k: the last diagonal, counted upwards from the main one.
-        m: how many columns; None: as many.
+        m: the number of columns; None: that of rows.
 
     Returns: two tensors of one length.
 
-    Raises: TypeError for what are no integers.
+    Raises: TypeError for input that is not integer.
 
     Source: numpy.tril_indices.
 
@@ -206,13 +206,13 @@ def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """Rows and columns of the elements on and above a diagonal, row by row.
 
     Parameters:
-        n: how many rows, an int or a length.
+        n: the number of rows, an int or a length.
         k: the first diagonal, counted upwards from the main one.
-        m: how many columns; None: as many.
+        m: the number of columns; None: that of rows.
 
     Returns: two tensors of one length.
 
-    Raises: TypeError for what are no integers.
+    Raises: TypeError for input that is not integer.
 
     Source: numpy.triu_indices.
 
@@ -288,7 +288,7 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Tensor, ...]:
 
     Returns: a tuple of ndim tensors (n,), all 0, 1, 2, ...
 
-    Raises: TypeError for what are no integers.
+    Raises: TypeError for input that is not integer.
 
     Source: numpy.diag_indices.
 
@@ -362,7 +362,7 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
 
     Returns: a tuple of tensors, of length 1 but along their own axis.
 
-    Raises: ShapeError for what is no vector; SymbolicError for a computed mask.
+    Raises: ShapeError for input that is not a vector; SymbolicError for a computed mask.
 
     Gradient: dx = dy.
 
@@ -402,7 +402,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> tuple[Te
 
     Returns: a tuple of int64 tensors of the shape of indices, one for each length.
 
-    Raises: DTypeError unless indices are integers; ValueError for another order. A run raises
+    Raises: DTypeError unless indices are integers; ValueError for an unknown order. A run raises
         IndexError for a number that is out of bounds.
 
     Gradient: none.
@@ -447,15 +447,15 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         multi_index: integers for each axis: a sequence of tensors, or a tensor whose axis 0 numbers
             the axes; they broadcast.
         dims: ints and lengths.
-        mode: what an index out of bounds means, for all axes or one for each: "wrap" (counted round
-            and round), "clip" (the nearest one), or "raise".
+        mode: what an index out of bounds means, for all axes or one for each: "wrap" (modulo the
+            length), "clip" (the nearest one), or "raise".
         order: "C": the last axis runs first; "F": the first one.
 
     Returns: int64, of the broadcast shape.
 
-    Raises: ShapeError unless there is an index for each length; DTypeError for what are no
-        integers; ValueError for another mode or order. A run raises IndexError for an index that is
-        out of bounds.
+    Raises: ShapeError unless there is an index for each length; DTypeError for input that
+        is not integer; ValueError for an unknown mode or order. A run raises IndexError for an
+        index that is out of bounds.
 
     Gradient: none.
 
@@ -494,13 +494,13 @@ def vander(x: TensorLike, N: Any = None, increasing: bool = False) -> Tensor:
 
     Parameters:
         x: a vector.
-        N: how many powers, from 0 on, an int or a length; None: as many as x has elements.
+        N: the number of powers, from 0 on, an int or a length; None: as many as x has elements.
         increasing: whether the powers increase from left to right, or decrease.
 
     Returns: a matrix with a row for each element; of the dtype of x promoted with int64:
         float64 for float32, too.
 
-    Raises: ShapeError for what is no vector, or a number that depends on values.
+    Raises: ShapeError for input that is not a vector, or a number that depends on values.
 
     Gradient: dx = the sum over rows of dy times the powers' derivatives.
 
@@ -548,7 +548,7 @@ def logspace(
         num: how many, an int or a length.
         endpoint: whether the last one is base**stop; else the next one would be.
         base: a number, or a tensor that broadcasts with them.
-        dtype: what to cast them to; None: floating.
+        dtype: the dtype to cast them to; None: floating.
         axis: where the numbers lie in the result.
 
     Returns: a tensor with one axis, of length num, more than start and stop.
@@ -589,7 +589,7 @@ def geomspace(
             num is an int.
         num: how many, an int or a length.
         endpoint: whether the last one is stop; else the next one would be.
-        dtype: what to cast them to; None: floating.
+        dtype: the dtype to cast them to; None: floating.
         axis: where the numbers lie in the result.
 
     Returns: a tensor with one axis, of length num, more than start and stop.

@@ -1,4 +1,4 @@
-"""How many elements have a value, or fall into a bin."""
+"""Counts of values, and histograms."""
 
 from __future__ import annotations
 
@@ -188,15 +188,15 @@ def bincount(
 
     Parameters:
         x: a vector of integers, >= 0.
-        weights: what each element counts, of the shape of x; None: 1.
+        weights: the weight of each element, of the shape of x; None: 1.
         minlength: how long the result is at least, where there is no length.
         length: how long it is, an int or a length; larger x do not count. None: one more than the
-            largest x, known only when run (not on JAX, nor under vmap), or if x is a constant.
+            largest x, known only at run time (not on JAX, nor under vmap), or if x is a constant.
 
     Returns: a vector, int64, or float64 with weights.
 
-    Raises: ShapeError for what is no vector; DTypeError for what is not integer; ValueError for
-        negative constants. A run raises IndexError for negative x.
+    Raises: ShapeError for input that is not a vector; DTypeError for non-integer input; ValueError
+        for negative constants. A run raises IndexError for negative x.
 
     Source: numpy.bincount; jax.numpy.bincount for length.
 
@@ -266,7 +266,8 @@ def histogram_bin_edges(
     Returns: a vector of one edge more than there are bins.
 
     Raises: ValueError for known edges that do not ascend, for less than one bin, and for names of
-        estimators, whose number of bins depends on values; ShapeError for edges that are no vector.
+        estimators, whose number of bins depends on values; ShapeError for edges that are not
+        vector.
 
     Gradient: that of the ends.
 
@@ -367,7 +368,7 @@ def histogram(
         bins: how many of equal width; or their edges, in ascending order.
         range: where bins of equal width lie; None: from the least to the largest element.
         density: whether to divide so that the integral over the bins is 1.
-        weights: what each element counts, of the shape of a; None: 1.
+        weights: the weight of each element, of the shape of a; None: 1.
 
     Returns: (counts, edges): int64, or the dtype of weights, or floating for a density; as of
         histogram_bin_edges.
@@ -407,7 +408,7 @@ def histogram2d(
         bins: how many, or their edges, for both axes; or a list of that for x and for y.
         range: where bins of equal width lie: a pair for x and one for y, or None.
         density: whether to divide so that the integral over the bins is 1.
-        weights: what each point counts; None: 1.
+        weights: the weight of each point; None: 1.
 
     Returns: (counts, edges of x, edges of y); the counts are floating.
 
@@ -451,7 +452,7 @@ def histogramdd(
         bins: how many for every dimension; or a list with a number or edges for each.
         range: where bins of equal width lie: a list with a pair or None for each dimension.
         density: whether to divide so that the integral over the bins is 1.
-        weights: what each point counts; None: 1.
+        weights: the weight of each point; None: 1.
 
     Returns: (counts, list of the edges of each dimension); the counts are floating.
 

@@ -1,4 +1,4 @@
-"""Reductions, places and running sums over what is not NaN."""
+"""Reductions, argmax and cumulative sums that ignore NaN."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def nansum(
     initial: TensorLike | None = None,
     where: Any = True,
 ) -> Tensor:
-    """Sum over axes of what is not NaN.
+    """Sum over axes, ignoring NaN.
 
     Parameters:
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 
@@ -96,13 +96,13 @@ def nanprod(
     initial: TensorLike | None = None,
     where: Any = True,
 ) -> Tensor:
-    """Product over axes of what is not NaN.
+    """Product over axes, ignoring NaN.
 
     Parameters:
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 
@@ -130,13 +130,13 @@ def nanmean(
     dtype: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """Mean over axes of what is not NaN: y = sum x / n over these.
+    """Mean over axes, ignoring NaN: y = sum x / n over these.
 
     Parameters:
         x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first, floating or complex.
+        dtype: the dtype that x is cast to first, floating or complex.
         where: bools that broadcast to x: only these elements count.
 
     Returns: x without the axes, or with length 1 there; NaN where all are NaN.
@@ -166,7 +166,7 @@ def nanvar(
     where: Any = True,
     mean: TensorLike | None = None,
 ) -> Tensor:
-    """Variance over axes of what is not NaN: y = sum (x - mean x)**2 / (n - correction).
+    """Variance over axes, ignoring NaN: y = sum (x - mean x)**2 / (n - correction).
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
@@ -174,7 +174,7 @@ def nanvar(
         keepdims: whether the axes stay, with length 1.
         correction: 0 for that of the numbers, 1 for that of a sample.
         ddof: NumPy's other name of correction, which counts if given.
-        dtype: what x is cast to first, floating.
+        dtype: the dtype that x is cast to first, floating.
         where: bools that broadcast to x: only these elements count.
         mean: the mean of x, if it is known already, with keepdims.
 
@@ -209,7 +209,7 @@ def nanstd(
     where: Any = True,
     mean: TensorLike | None = None,
 ) -> Tensor:
-    """Standard deviation over axes of what is not NaN.
+    """Standard deviation over axes, ignoring NaN.
 
     Parameters:
         x: any shape; floating, ints and bools become float64.
@@ -217,7 +217,7 @@ def nanstd(
         keepdims: whether the axes stay, with length 1.
         correction: 0 for that of the numbers, 1 for that of a sample.
         ddof: NumPy's other name of correction, which counts if given.
-        dtype: what x is cast to first, floating.
+        dtype: the dtype that x is cast to first, floating.
         where: bools that broadcast to x: only these elements count.
         mean: the mean of x, if it is known already, with keepdims.
 
@@ -372,7 +372,7 @@ def nancumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tens
     Parameters:
         x: any shape and dtype; small ints and bools count as 64 bits.
         axis: an int, or None for the flattened x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
 
     Returns: shape of x, or of the flattened x.
 
@@ -394,7 +394,7 @@ def nancumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Ten
     Parameters:
         x: any shape and dtype; small ints and bools count as 64 bits.
         axis: an int, or None for the flattened x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
 
     Returns: shape of x, or of the flattened x.
 

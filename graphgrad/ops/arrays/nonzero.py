@@ -1,7 +1,7 @@
-"""The places where something holds, elements by them, and how often each is taken.
+"""Indices of true elements, and selection by a mask.
 
-Without `size` the length of what is picked is known only when run. With it, it is that number: what
-is too much is left out, what is missing is filled up, and all backends and vmap can run it.
+Without `size` the length of what is picked is known only at run time. With it, it is that number:
+what is too much is left out, what is missing is filled up, and all backends and vmap can run it.
 """
 
 from __future__ import annotations
@@ -75,18 +75,18 @@ def _first(x: Tensor, size: Any) -> Tensor:
 def nonzero(
     x: TensorLike, /, *, size: int | None = None, fill_value: Any = 0
 ) -> tuple[Tensor, ...]:
-    """The places of the elements that are not 0, in row-major order.
+    """The indices of the nonzero elements, in row-major order.
 
     Parameters:
         x: at least one axis, any dtype.
-        size: how many places; None: as many as there are, known only when run (not on JAX, nor
-            under vmap).
+        size: the number of indices; None: all of them, a number that is known only at run time (not
+            on JAX or under vmap).
         fill_value: the place named where there are fewer than size; one for all axes, or several.
 
     Returns: for each axis of x a vector of places along it, int64.
 
     Raises: ShapeError if x has no axis, for a negative size, or not one fill_value for each axis;
-    TypeError for a size that is no int.
+    TypeError for a size that is not an int.
 
     Source: the array API standard, nonzero; jax.numpy.nonzero for size and fill_value.
 
@@ -118,12 +118,12 @@ def _unravelled(places: Tensor, x: Tensor) -> list[Tensor]:
 
 
 def argwhere(x: TensorLike, /, *, size: int | None = None, fill_value: Any = 0) -> Tensor:
-    """The places of the elements that are not 0, a row for each, in row-major order.
+    """The indices of the nonzero elements, a row for each, in row-major order.
 
     Parameters:
         x: any shape and dtype.
-        size: how many rows; None: as many as there are, known only when run (not on JAX, nor
-            under vmap).
+        size: the number of rows; None: all of them, a number that is known only at run time (not
+            on JAX or under vmap).
         fill_value: the place named where there are fewer than size.
 
     Returns: (K, number of axes of x), int64.
@@ -146,17 +146,17 @@ def argwhere(x: TensorLike, /, *, size: int | None = None, fill_value: Any = 0) 
 
 
 def flatnonzero(x: TensorLike, /, *, size: int | None = None, fill_value: Any = 0) -> Tensor:
-    """The places of the elements that are not 0 in the flattened x.
+    """The indices of the nonzero elements in the flattened x.
 
     Parameters:
         x: any shape and dtype.
-        size: how many places; None: as many as there are, known only when run (not on JAX, nor
-            under vmap).
+        size: the number of indices; None: all of them, a number that is known only at run time (not
+            on JAX or under vmap).
         fill_value: the place named where there are fewer than size.
 
     Returns: (K,), int64.
 
-    Raises: ShapeError for a negative size; TypeError for one that is no int.
+    Raises: ShapeError for a negative size; TypeError for one that is not an int.
 
     Gradient: none, the result is integer.
 
@@ -182,14 +182,15 @@ def compress(
         condition: a vector, at most as long as the axis; what is not 0 holds.
         x: any shape and dtype.
         axis: an int; None: x is flattened first.
-        size: how many slices; None: as many as there are, known only when run (not on JAX, nor
-            under vmap).
-        fill_value: what stands in those that are missing.
+        size: the number of slices; None: all of them, a number that is known only at run time (not
+            on JAX or under vmap).
+        fill_value: the value of missing entries.
 
     Returns: x with fewer slices along the axis, of its dtype.
 
-    Raises: ShapeError for a condition that is no vector, or longer than the axis, if x has no such
-    axis, or for a negative size. A run raises IndexError for a condition that holds behind the end.
+    Raises: ShapeError for a condition that is not a vector, or longer than the axis, if x has no
+    such axis, or for a negative size. A run raises IndexError for a condition that holds behind the
+    end.
 
     Gradient: dx = dy put back where its slices came from, zeros elsewhere.
 
@@ -216,7 +217,7 @@ def trim_zeros(x: TensorLike, trim: str = "fb", axis: Any = None) -> Tensor:
     """x without the zeros at its ends.
 
     Parameters:
-        x: any shape but 0-d, any dtype; its length is known only when run (not on JAX, nor under
+        x: any shape but 0-d, any dtype; its length is known only at run time (not on JAX, nor under
             vmap).
         trim: "f": at the front; "b": at the back; "fb": at both ends.
         axis: an int, or several: where slices of zeros alone are left out; None: along all.
@@ -260,9 +261,9 @@ def extract(
     Parameters:
         condition: as many elements as x; what is not 0 holds.
         x: any shape and dtype.
-        size: how many elements; None: as many as there are, known only when run (not on JAX, nor
-            under vmap).
-        fill_value: what stands for those that are missing.
+        size: the number of elements; None: all of them, a number that is known only at run time
+            (not on JAX or under vmap).
+        fill_value: the value of missing entries.
 
     Returns: (K,), of the dtype of x.
 
@@ -294,7 +295,8 @@ def repeat(
         axis: the axis; None: x is flattened first.
         total_repeat_length: how long the axis becomes: what is too much is left out, the last place
             is repeated for what is missing, negative numbers count as 0. None: as long as the
-            repeats say; of computed ones that is known only when run (not on JAX, nor under vmap).
+            repeats say; of computed ones that is known only at run time (not on JAX, nor under
+            vmap).
 
     Returns: x with the longer axis, of its dtype.
 

@@ -1,4 +1,4 @@
-"""Axes turned and reversed, products of blocks, and vectors on diagonals."""
+"""Rotated and flipped axes, Kronecker products, and diagonal matrices."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def rot90(x: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
 
     Returns: x so, of its dtype.
 
-    Raises: ShapeError unless axes are two different ones of x; TypeError if k is no int.
+    Raises: ShapeError unless axes are two different ones of x; TypeError if k is not an int.
 
     Gradient: dx = rot90(dy, -k, axes).
 
@@ -166,7 +166,7 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
 
     Returns: a square matrix, of the dtype of x.
 
-    Raises: TypeError if k is no int.
+    Raises: TypeError if k is not an int.
 
     Gradient: dx = that diagonal of dy, in the shape of x.
 

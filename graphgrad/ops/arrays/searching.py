@@ -1,4 +1,4 @@
-"""Places in what is in order: searchsorted, lexsort, isin."""
+"""Searching and sorting: searchsorted, lexsort, isin."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def searchsorted(
 
     Returns: same shape as x2, int64: 0 to N.
 
-    Raises: ShapeError if x1 or sorter is no vector, or for another side; DTypeError for complex
+    Raises: ShapeError if x1 or sorter is not a vector, or for another side; DTypeError for complex
     numbers. Whether x1 is in order is not looked at.
 
     Source: the array API standard, searchsorted.

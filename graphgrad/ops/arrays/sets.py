@@ -1,4 +1,4 @@
-"""The distinct elements of a tensor, and what two tensors have in common."""
+"""Set operations: distinct elements, unions and intersections."""
 
 from __future__ import annotations
 
@@ -206,14 +206,14 @@ def unique(
 
     Parameters:
         x: any shape and dtype; complex numbers are in order of their real parts, then imaginary.
-        return_index: whether to say where each stands first.
+        return_index: whether to return the index of each first occurrence.
         return_inverse: whether to say which of them each element is.
         return_counts: whether to say how often each is there.
         axis: the axis whose slices are compared; None: x is flattened.
         equal_nan: whether all NaN are one.
-        size: how many; None: as many as there are, known only when run (not on JAX, nor under
-            vmap). What is too much is left out.
-        fill_value: what stands for those that are missing; None: the least one.
+        size: how many; None: all of them, a number that is known only at run time (not on JAX
+            or under vmap). What is too much is left out.
+        fill_value: the value of missing entries; None: the least one.
 
     Returns: the distinct ones, (K,) or x with K along the axis, of its dtype; or a tuple of them
     and, in this order, of what else is asked for, int64: places (K,), the inverse in the shape of x
@@ -221,7 +221,7 @@ def unique(
 
     Raises: ShapeError if x has no such axis, or for a negative size.
 
-    Gradient: dx = dy at the place where each stands first, zeros elsewhere.
+    Gradient: dx = dy at each first occurrence, zeros elsewhere.
 
     Source: numpy.unique; jax.numpy.unique for size and fill_value.
 
@@ -247,15 +247,15 @@ def unique_all(x: TensorLike, /, *, size: int | None = None) -> UniqueAllResult:
 
     Parameters:
         x: any shape and dtype.
-        size: how many; None: as many as there are, known only when run (not on JAX, nor under
-            vmap).
+        size: how many; None: all of them, a number that is known only at run time (not on JAX
+            or under vmap).
 
     Returns: (values, indices, inverse_indices, counts): as of gg.unique, but each NaN is one of its
     own.
 
     Raises: ShapeError for a negative size.
 
-    Gradient: dx = the gradient of values where each stands first, zeros elsewhere.
+    Gradient: dx = the gradient of values at each first occurrence, zeros elsewhere.
 
     Source: the array API standard, unique_all; jax.numpy.unique_all for size.
 
@@ -271,14 +271,14 @@ def unique_counts(x: TensorLike, /, *, size: int | None = None) -> UniqueCountsR
 
     Parameters:
         x: any shape and dtype.
-        size: how many; None: as many as there are, known only when run (not on JAX, nor under
-            vmap).
+        size: how many; None: all of them, a number that is known only at run time (not on JAX
+            or under vmap).
 
     Returns: (values, counts): as of gg.unique, but each NaN is one of its own.
 
     Raises: ShapeError for a negative size.
 
-    Gradient: dx = the gradient of values where each stands first, zeros elsewhere.
+    Gradient: dx = the gradient of values at each first occurrence, zeros elsewhere.
 
     Source: the array API standard, unique_counts; jax.numpy.unique_counts for size.
 
@@ -294,14 +294,14 @@ def unique_inverse(x: TensorLike, /, *, size: int | None = None) -> UniqueInvers
 
     Parameters:
         x: any shape and dtype.
-        size: how many; None: as many as there are, known only when run (not on JAX, nor under
-            vmap).
+        size: how many; None: all of them, a number that is known only at run time (not on JAX
+            or under vmap).
 
     Returns: (values, inverse_indices): as of gg.unique, but each NaN is one of its own.
 
     Raises: ShapeError for a negative size.
 
-    Gradient: dx = the gradient of values where each stands first, zeros elsewhere.
+    Gradient: dx = the gradient of values at each first occurrence, zeros elsewhere.
 
     Source: the array API standard, unique_inverse; jax.numpy.unique_inverse for size.
 
@@ -317,14 +317,14 @@ def unique_values(x: TensorLike, /, *, size: int | None = None) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        size: how many; None: as many as there are, known only when run (not on JAX, nor under
-            vmap).
+        size: how many; None: all of them, a number that is known only at run time (not on JAX
+            or under vmap).
 
     Returns: (K,), of the dtype of x; as of gg.unique, but each NaN is one of its own.
 
     Raises: ShapeError for a negative size.
 
-    Gradient: dx = dy where each stands first, zeros elsewhere.
+    Gradient: dx = dy at each first occurrence, zeros elsewhere.
 
     Source: the array API standard, unique_values; jax.numpy.unique_values for size.
 
@@ -346,11 +346,11 @@ def union1d(
         x1, x2: any shapes, flattened, and dtypes, promoted together.
         size, fill_value: as of gg.unique.
 
-    Returns: (K,); K is known only when run, without a size.
+    Returns: (K,); K is known only at run time, without a size.
 
     Raises: ShapeError for a negative size.
 
-    Gradient: dy where each stands first, in x1 before x2; zeros elsewhere.
+    Gradient: dy at each first occurrence, in x1 before x2; zeros elsewhere.
 
     Source: numpy.union1d; jax.numpy.union1d for size and fill_value.
 
@@ -369,13 +369,13 @@ def intersect1d(
     Parameters:
         x1, x2: any shapes, flattened; integer, bool or floating, promoted together.
         assume_unique: taken for NumPy's sake; it changes nothing.
-        return_indices: whether to say where each stands first in x1, and in x2.
+        return_indices: whether to return the index of each first occurrence in x1, and in x2.
 
-    Returns: (K,), K known only when run; or it and two vectors of places, int64.
+    Returns: (K,), K known only at run time; or it and two vectors of places, int64.
 
     Raises: DTypeError for complex numbers.
 
-    Gradient: dx1 = dy where each stands first, zeros elsewhere; none to x2.
+    Gradient: dx1 = dy at each first occurrence, zeros elsewhere; none to x2.
 
     Source: numpy.intersect1d.
 
@@ -401,11 +401,11 @@ def setdiff1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Te
         x1, x2: any shapes, flattened; integer, bool or floating.
         assume_unique: whether to take the elements of x1 as they stand.
 
-    Returns: (K,), of the dtype of x1; K known only when run.
+    Returns: (K,), of the dtype of x1; K known only at run time.
 
     Raises: DTypeError for complex numbers.
 
-    Gradient: dx1 = dy where each stands first, zeros elsewhere; none to x2.
+    Gradient: dx1 = dy at each first occurrence, zeros elsewhere; none to x2.
 
     Source: numpy.setdiff1d.
 
@@ -425,11 +425,11 @@ def setxor1d(x1: TensorLike, x2: TensorLike, assume_unique: bool = False) -> Ten
         x1, x2: any shapes, flattened; integer, bool or floating, promoted together.
         assume_unique: taken for NumPy's sake; it changes nothing.
 
-    Returns: (K,), K known only when run.
+    Returns: (K,), K known only at run time.
 
     Raises: DTypeError for complex numbers.
 
-    Gradient: dy where each stands first in its tensor, zeros elsewhere.
+    Gradient: dy at each first occurrence in its tensor, zeros elsewhere.
 
     Source: numpy.setxor1d.
 

@@ -1,4 +1,4 @@
-"""Tensors joined and cut as NumPy's everyday functions do: rows, columns, blocks, parts."""
+"""NumPy's functions for stacking and splitting: rows, columns, blocks, parts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def atleast_1d(*xs: TensorLike) -> Any:
 
     Returns: a tensor; of several x, or none, a tuple of them.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy without the axis.
 
@@ -91,7 +91,7 @@ def atleast_2d(*xs: TensorLike) -> Any:
 
     Returns: a tensor; of several x, or none, a tuple of them.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy without these axes.
 
@@ -110,7 +110,7 @@ def atleast_3d(*xs: TensorLike) -> Any:
 
     Returns: a tensor; of several x, or none, a tuple of them.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy without these axes.
 
@@ -141,7 +141,7 @@ def hstack(xs: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
 
     Returns: a tensor of the rank of xs, at least 1.
 
-    Raises: ShapeError for no tensors, or lengths beside the axis that differ; DTypeError for a
+    Raises: ShapeError for no tensors, or lengths of the other axes that differ; DTypeError for a
     dtype that the promoted one is not cast to.
 
     Gradient: dxs = dy cut at the same places.
@@ -165,8 +165,8 @@ def vstack(xs: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
 
     Returns: a tensor of at least two axes.
 
-    Raises: ShapeError for no tensors, or lengths beside axis 0 that differ; DTypeError for a dtype
-    that the promoted one is not cast to.
+    Raises: ShapeError for no tensors, or lengths of axes other than 0 that differ; DTypeError for a
+    dtype that the promoted one is not cast to.
 
     Gradient: dxs = dy cut at the same places.
 
@@ -187,7 +187,7 @@ def dstack(xs: Any) -> Tensor:
 
     Returns: a tensor of at least three axes.
 
-    Raises: ShapeError for no tensors, or lengths beside axis 2 that differ.
+    Raises: ShapeError for no tensors, or lengths of axes other than 2 that differ.
 
     Gradient: dxs = dy cut at the same places.
 
@@ -207,7 +207,7 @@ def column_stack(xs: Any) -> Tensor:
 
     Returns: a matrix.
 
-    Raises: ShapeError for no tensors, or lengths beside axis 1 that differ.
+    Raises: ShapeError for no tensors, or lengths of axes other than 1 that differ.
 
     Gradient: dxs = dy cut at the same places.
 
@@ -275,7 +275,7 @@ def append(x: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor
 
     Returns: a tensor that is longer along the axis.
 
-    Raises: ShapeError where ranks, or lengths beside the axis, differ.
+    Raises: ShapeError where ranks, or lengths of the other axes, differ.
 
     Gradient: dx, dvalues = dy cut.
 

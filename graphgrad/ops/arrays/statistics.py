@@ -117,7 +117,7 @@ def median(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Tensor
 
 
 def nanmedian(a: TensorLike, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The median over axes of what is not NaN.
+    """The median over axes, ignoring NaN.
 
     Parameters:
         a: any shape; bools and integers become float64; complex numbers go by the real part, ties
@@ -190,7 +190,7 @@ def quantile(
         where elements are picked, else floating.
 
     Raises: ShapeError if a has no such axis or nothing along it, or for a q or weights of another
-        shape; ValueError for another method, and a q beyond 0 and 1; DTypeError if a is complex.
+        shape; ValueError for an unknown method, and a q beyond 0 and 1; DTypeError if a is complex.
 
     Gradient: dy to the two elements, times 1 - t and t; of equal elements, those count that a
         stable sort puts there. dq = dy * (upper - lower) * dt/dq, 0 where elements are picked.
@@ -247,7 +247,7 @@ def nanquantile(
     keepdims: bool = False,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """The q-th quantile over axes of what is not NaN.
+    """The q-th quantile over axes, ignoring NaN.
 
     Parameters:
         a: any shape; bool, integer or floating.
@@ -280,7 +280,7 @@ def nanpercentile(
     keepdims: bool = False,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """The q-th percentile over axes of what is not NaN: nanquantile(a, q / 100).
+    """The q-th percentile over axes, ignoring NaN: nanquantile(a, q / 100).
 
     Parameters:
         a: any shape; bool, integer or floating.
@@ -604,12 +604,12 @@ def cov(
         ddof: what is taken off n.
         fweights: how often each observation counts; integers.
         aweights: how much each observation counts.
-        dtype: what m and y are cast to first; None: at least float64.
+        dtype: the dtype that m and y are cast to first; None: at least float64.
 
     Returns: a matrix of the covariances; 0-d for one variable.
 
     Raises: ShapeError for more axes, or weights of another shape; DTypeError for fweights that are
-        no integers.
+        not integers.
 
     Gradient: of the composition; fweights have none.
 
@@ -675,7 +675,7 @@ def corrcoef(
         x: one variable (1-d), or one in each row (2-d).
         y: more of them.
         rowvar: whether rows are variables, and not columns.
-        dtype: what x and y are cast to first; None: at least float64.
+        dtype: the dtype that x and y are cast to first; None: at least float64.
 
     Returns: a matrix of the correlations, from -1 to 1; 0-d for one variable.
 

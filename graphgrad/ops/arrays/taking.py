@@ -1,4 +1,4 @@
-"""Elements taken by index, with a say in what an index out of bounds means."""
+"""Elements taken by index, with a choice of what an index out of bounds means."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def take(
         x: any shape and dtype.
         indices: integers from -N to N - 1, of any shape, which takes the place of the axis.
         axis: an axis of length N; None: x is flattened first.
-        mode: what other indices mean: "raise", "wrap" (counted round and round) or "clip" (the
+        mode: what other indices mean: "raise", "wrap" (modulo the length) or "clip" (the
             nearest one, and 0 for negative ones).
 
     Returns: x so, of its dtype.
 
     Raises: ShapeError if x has no such axis, or for an index that is known to be out of bounds;
-    DTypeError for indices that are no integers; ValueError for another mode. A run raises
+    DTypeError for indices that are not integers; ValueError for an unknown mode. A run raises
     IndexError for a computed index that is out of bounds.
 
     Source: numpy.take; the array API standard, take.

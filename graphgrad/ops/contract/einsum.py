@@ -1,4 +1,4 @@
-"""Sums of products by Einstein's convention."""
+"""Einstein summation."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def _without_repeats(x: Tensor, term: str) -> tuple[Tensor, str]:
 
 
 def _square(x: Tensor, letter: str, first: int, second: int) -> Tensor:
-    """x, whose lengths along two axes agree; checked when run where they are not known to."""
+    """x, whose lengths along two axes agree; checked at run time where they are not known to."""
     shape = list(x.shape)
     a, b = shape[first], shape[second]
     if isinstance(a, int) and isinstance(b, int) and a != b:

@@ -271,7 +271,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Returns: z, (size of x1, size of x2).
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx1 = dz @ x2, dx2 = x1 @ dz.
 

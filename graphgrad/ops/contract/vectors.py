@@ -1,4 +1,4 @@
-"""The vector product."""
+"""The cross product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefixes of an associative function, in a depth that grows with the logarithm of their number."""
+"""Parallel prefix scans with an associative function, in logarithmic depth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def associative_scan(
 
     Raises: ShapeError for no tensors, an axis that does not fit, lengths that are unknown or
     differ, and for an fn that changes structure or shape; DTypeError for one that changes a dtype;
-    TypeError for an fn that is no function, or a reverse that is no bool.
+    TypeError for an fn that is not a function, or a reverse that is not a bool.
 
     Gradient: that of what fn is built of.
 

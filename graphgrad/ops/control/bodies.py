@@ -1,4 +1,4 @@
-"""Bodies of control flow: graphs of their own, which read tensors of the graph around them."""
+"""Bodies of control flow: graphs of their own, which read tensors of the surrounding graph them."""
 
 from __future__ import annotations
 

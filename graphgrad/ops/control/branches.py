@@ -1,4 +1,4 @@
-"""A choice between two bodies."""
+"""Conditionals with two branches."""
 
 from __future__ import annotations
 
@@ -104,21 +104,22 @@ def cond(pred: Any, then: Callable[[], X], otherwise: Callable[[], X]) -> X: ...
 def cond(pred: Any, then: Callable[[], Leaf], otherwise: Callable[[], Leaf]) -> Tensor: ...
 @documented(Cond)
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """then() or otherwise(), whichever pred says; only that one is computed.
+    """Compute then() if pred is true, otherwise otherwise(); the other branch is not computed.
 
-    Op-type maps and regions around it reach into the branches.
+    Op-type maps and regions around the call also apply inside the branches.
 
     Parameters:
-        pred: a 0-d bool tensor; a Python bool decides at once.
-        then, otherwise: functions without arguments that build and return tensors, in the same
-            structure and of the same dtypes. They may read tensors of the graph around.
+        pred: a 0-d bool tensor; a Python bool selects the branch while the graph is built.
+        then, otherwise: functions without arguments that return tensors, with the same structure
+            and dtypes. They may read tensors of the surrounding graph.
 
-    Returns: their structure of tensors; lengths in which the two differ are unknown.
+    Returns: the structure of tensors that the branches return; lengths in which they differ are
+    unknown.
 
     Raises: ShapeError for a pred with axes (use gg.where to choose element by element), and where
-    structures or ranks differ; DTypeError for a pred that is no bool, and where dtypes differ;
-    StateError for a placeholder, variable or assign() in a branch; TypeError for what is no
-    function.
+    structures or ranks differ; DTypeError for a pred that is not a bool, and where dtypes differ;
+    StateError for a placeholder, variable or assign() in a branch; TypeError for input that
+    is not a function.
 
     >>> x = gg.constant(-2.0)
     >>> y = gg.cond(x > 0, lambda: x * x, lambda: -x)

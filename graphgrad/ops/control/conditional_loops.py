@@ -1,4 +1,4 @@
-"""Loops that run as long as a test of what they carry on is true."""
+"""Loops that run while a condition on their carry is true."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .row_loops import Rows
 class While(Op, interned=False):
     """A body, run on what the run before carries on as long as a test of that is true.
 
-    Gradient: that of the runs one after the other, from the last to the first.
+    Gradient: that of the iterations, from the last to the first.
 
     Inputs: what the first run takes, and constants of the loop. Outputs: what the last run carries
     on, what each run took, stacked, and how many runs there were.

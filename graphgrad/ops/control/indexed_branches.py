@@ -1,4 +1,4 @@
-"""A choice between many bodies, by a number."""
+"""Conditionals with many branches, selected by an index."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ __all__ = ["switch"]
 
 
 def switch(index: Any, branches: Sequence[Callable[..., X]], *operands: Any) -> X:
-    """branches[index](*operands): only that one is computed.
+    """Compute branches[index](*operands); the other branches are not computed.
 
-    An index below 0 chooses the first branch, one beyond the last the last.
+    The index is clipped to the range of branches.
 
     Parameters:
-        index: a scalar integer tensor; an int decides at once.
-        branches: functions of the operands, which return tensors in one structure and of the same
-            dtypes. They may read tensors of the graph around.
-        operands: what the branches are given.
+        index: a scalar integer tensor; an int selects the branch while the graph is built.
+        branches: functions of the operands that return tensors, with the same structure and dtypes.
+            They may read tensors of the surrounding graph.
+        operands: the arguments of the branches.
 
-    Returns: their structure of tensors; lengths in which they differ are unknown.
+    Returns: the structure of tensors that the branches return; lengths in which they differ are
+    unknown.
 
     Raises: ShapeError for an index with axes, no branch, or branches whose structures or ranks
-    differ; DTypeError for an index that is no integer, or branches whose dtypes differ.
+    differ; DTypeError for an index that is not an integer, or branches whose dtypes differ.
 
     Gradient: that of the branch that is taken.
 

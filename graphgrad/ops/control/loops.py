@@ -156,26 +156,28 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Any, Any]:
-    """A loop: carry, y = f(carry, x) for each row x of xs; the last carry, and all y stacked.
+    """Loop over rows: carry, y = f(carry, x) for each row x of xs.
 
-    The loop is one node. f is called once, to build its body, which may read tensors of the graph
-    around; regions, maps and rules in it count for each run.
+    The loop is one node. f is called once to build its body, which may read tensors of the
+    surrounding graph. Regions, maps and rules in the body apply to every iteration.
 
     Parameters:
         f: takes (carry, x) and returns (next carry, y), any nestings of tensors; y may be None. The
             next carry has the structure, shapes and dtypes of the carry.
         init: the first carry, any nesting of tensors.
-        xs: tensors with one number of rows, in any nesting; None: there are none, x is None.
-        length: how many runs, an int or a length; needed without xs, else checked.
-        reverse: go from the last row to the first; y of a row stands at its place.
-        unroll: as many runs are built in one body, which is larger and run less often.
+        xs: tensors with the same number of rows, in any nesting; None: no rows, and x is None.
+        length: the number of iterations, an int or a length; required without xs, otherwise
+            checked.
+        reverse: iterate from the last row to the first; each y is stacked at the position of its
+            row.
+        unroll: the number of iterations in one body; a larger body runs less often.
 
-    Returns: (carry, ys): the last carry, and the structure of y with its rows stacked in front.
+    Returns: (carry, ys): the last carry, and the structure of y with its rows stacked along axis 0.
 
     Raises: ShapeError for xs of other lengths, without axes, or no length at all, and for a carry
     that changes structure or shape; DTypeError for one that changes its dtype; StateError for a
-    placeholder, variable or assign() in the body; TypeError for an f that returns no pair, a
-    length or unroll that is no int, or a reverse that is no bool.
+    placeholder, variable or assign() in the body; TypeError if f does not return a pair, length or
+    unroll is not an int, or reverse is not a bool.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.scan].
 
@@ -255,7 +257,7 @@ def map(f: Callable[[Tensor], X], xs: Leaf) -> X: ...
 @overload
 def map(f: Callable[[Any], X], xs: Nest) -> X: ...
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """f of each row of xs, stacked: a loop in the graph, in which no run takes from another.
+    """Apply f to each row of xs and stack the results: a loop of independent iterations.
 
     Parameters:
         f: takes one row (the structure of xs) and returns any nesting of tensors.
@@ -265,7 +267,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     Raises: as gg.scan; ShapeError for an f that returns None.
 
-    Gradient: that of each run; of what all runs read, their sum.
+    Gradient: that of each iteration; gradients of shared tensors are summed.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.map].
 
@@ -292,19 +294,19 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Tensor], Leaf], init: Leaf)
 @overload
 def fori_loop(lo: Any, hi: Any, f: Callable[[Tensor, Any], X], init: Nest) -> X: ...
 def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
-    """carry = f(i, carry) for i = lo, lo + 1, ... hi - 1: the last carry, or init if lo >= hi.
+    """Counted loop: carry = f(i, carry) for i = lo, lo + 1, ... hi - 1.
 
     Parameters:
-        lo, hi: ints or lengths, or scalar integer tensors, for a number of runs that depends on
+        lo, hi: ints or lengths, or scalar integer tensors if the number of iterations depends on
             values.
         f: takes (i, carry), with i an int64 scalar, and returns the next carry.
         init: the first carry, any nesting of tensors, whose structure, shapes and dtypes stay.
 
     Returns: the structure of init.
 
-    Raises: as gg.scan; TypeError for bounds that are no integers.
+    Raises: as gg.scan; TypeError for bounds that are not integers.
 
-    Gradient: that of the runs one after the other.
+    Gradient: that of the iterations.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.fori_loop].
 
@@ -353,24 +355,24 @@ def while_loop(
     init: Any,
     max_trips: int | None = None,
 ) -> Any:
-    """carry = body(carry) as long as test(carry) is true: the last carry.
+    """Loop while a condition is true: carry = body(carry) as long as test(carry).
 
-    The loop is one node; how often it runs is known when it has run. For its gradient each run
-    keeps what it took, as many as there were.
+    The loop is one node, whose number of iterations is known only at run time. For the gradient,
+    the carry of every iteration is stored.
 
     Parameters:
         test: takes the carry and returns a scalar bool tensor.
         body: takes the carry and returns the next, of its structure, shapes and dtypes.
         init: the first carry, any nesting of tensors.
-        max_trips: at most this many runs, which a backend that has to know its memory needs for
-            the gradient; None: as many as it takes.
+        max_trips: the maximum number of iterations, required for the gradient on a backend that
+            must know its memory in advance; None: no maximum.
 
     Returns: the structure of init.
 
-    Raises: DTypeError for a test that is no bool, or a carry that changes its dtype; ShapeError for
-    a test with axes, no carry, or a carry that changes structure or shape; StateError for a
-    placeholder, variable or assign() in the loop; ExecutionError, when run, if the test is still
-    true after max_trips runs.
+    Raises: DTypeError for a test that is not a bool, or a carry that changes its dtype; ShapeError
+    for a test with axes, no carry, or a carry that changes structure or shape; StateError for a
+    placeholder, variable or assign() in the loop. A run raises ExecutionError if the test is still
+    true after max_trips iterations.
 
     Source: [Bradbury et al. 2018, JAX, jax.lax.while_loop].
 

@@ -1,4 +1,4 @@
-"""Loops over the rows of tensors: what one run of the body carries on, the next one takes."""
+"""Loops over the rows of tensors, with a carry from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from .bodies import BodyGraph, check_gives, check_takes, constants_of, own_indic
 class Scan(Op, interned=False):
     """A body, run for each row of stacked tensors on what the run before carries on.
 
-    Gradient: that of the runs one after the other, as a scan the other way round that computes
-        each run again from what it took [Griewank and Walther 2008, "Evaluating Derivatives",
-        12.2].
+    Gradient: a reversed scan that recomputes each iteration from its inputs [Griewank and Walther
+        2008, "Evaluating Derivatives", 12.2].
 
     Inputs: what the first run takes, stacked tensors, and constants of the loop, which all runs
     read. Outputs: what the last run carries on, the rows that the runs made, stacked, and what

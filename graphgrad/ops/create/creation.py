@@ -1,4 +1,4 @@
-"""Tensors made from nothing, or in the likeness of another; triangles and diagonals."""
+"""New tensors, from a shape or like another tensor; triangles and diagonals."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def asarray(
     Parameters:
         x: a tensor, a number, an array, nested lists of numbers, or of tensors of one shape, which
             are stacked and promoted.
-        dtype: what to cast it to; None: its own.
+        dtype: the dtype to cast it to; None: its own.
         copy: taken for the standard's sake; it changes nothing, for tensors never change.
         device: "cpu", or None.
 
     Returns: a tensor of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers; ShapeError for lists of tensors of several
-    shapes; DeviceError for another device.
+    Raises: DTypeError for non-numeric input; ShapeError for lists of tensors of several
+    shapes; DeviceError for an unsupported device.
 
     Gradient: dx = dy, cast back.
 
@@ -137,8 +137,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     Returns: a tensor of this shape.
 
     Raises: ShapeError for a length that is None, or a fill_value with axes; DTypeError for
-    what is no number, or if an imaginary part would be dropped; OverflowError for a Python integer
-    that does not fit; DeviceError for another device.
+    input that is not a number, or if an imaginary part would be dropped; OverflowError for a Python
+    integer that does not fit; DeviceError for an unsupported device.
 
     Gradient: of a 0-d tensor, dx = sum of dy; none else.
 
@@ -175,7 +175,7 @@ def zeros(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DeviceError for another device.
+    Raises: ShapeError for a length that is None; DeviceError for an unsupported device.
 
     Source: the array API standard, zeros.
 
@@ -196,7 +196,7 @@ def ones(shape: Any, dtype: Any = "float64", *, device: Any = None) -> Tensor:
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DeviceError for another device.
+    Raises: ShapeError for a length that is None; DeviceError for an unsupported device.
 
     Source: the array API standard, ones.
 
@@ -223,7 +223,7 @@ def full_like(
 
     Returns: same shape as x.
 
-    Raises: as full(); DeviceError for another device.
+    Raises: as full(); DeviceError for an unsupported device.
 
     Gradient: none to x; to a 0-d tensor, the sum of dy.
 
@@ -251,7 +251,7 @@ def zeros_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Te
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
+    Raises: DTypeError for non-numeric input; DeviceError for an unsupported device.
 
     Source: the array API standard, zeros_like.
 
@@ -273,7 +273,7 @@ def ones_like(x: TensorLike, /, dtype: Any = None, *, device: Any = None) -> Ten
 
     Returns: same shape as x.
 
-    Raises: DTypeError for what is no array of numbers; DeviceError for another device.
+    Raises: DTypeError for non-numeric input; DeviceError for an unsupported device.
 
     Source: the array API standard, ones_like.
 
@@ -340,8 +340,8 @@ def arange(
 
     Returns: a constant (N,), N = ceil((stop - start) / step).
 
-    Raises: ZeroDivisionError for a step of 0; TypeError for what are no numbers; DeviceError for
-    another device.
+    Raises: ZeroDivisionError for a step of 0; TypeError for input that is not a number; DeviceError
+    for an unsupported device.
 
     Source: the array API standard, arange.
 
@@ -391,15 +391,15 @@ def linspace(
         num: how many, an int or a length.
         endpoint: whether the last one is stop; else the next one would be.
         retstep: whether to return the step from one to the next too.
-        dtype: what to cast them to; None: floating.
+        dtype: the dtype to cast them to; None: floating.
         axis: where the numbers lie in the result.
         device: "cpu", or None.
 
     Returns: a tensor with one axis, of length num, more than start and stop; with retstep, it and
     the step.
 
-    Raises: ShapeError if num < 0, or for tensors that do not broadcast; DeviceError for another
-    device.
+    Raises: ShapeError if num < 0, or for tensors that do not broadcast; DeviceError for an
+    unsupported device.
 
     Gradient: with the weights w = i / (num - 1): dstart = sum of dy * (1 - w), dstop = sum of dy *
     w.
@@ -503,16 +503,16 @@ def eye(
     """Ones on a diagonal, zeros elsewhere.
 
     Parameters:
-        n_rows: how many rows, an int or a length.
-        n_cols: how many columns; None: as many.
+        n_rows: the number of rows, an int or a length.
+        n_cols: the number of columns; None: that of rows.
         k: how far the diagonal is above the main one (below for k < 0).
         dtype: any.
         device: "cpu", or None.
 
     Returns: a tensor (n_rows, n_cols).
 
-    Raises: ShapeError for a negative length; TypeError if k is no int; DeviceError for another
-    device.
+    Raises: ShapeError for a negative length; TypeError if k is not an int; DeviceError for an
+    unsupported device.
 
     Source: the array API standard, eye.
 
@@ -598,7 +598,7 @@ def tril(x: TensorLike, /, k: int = 0) -> Tensor:
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
+    Raises: ShapeError if x has fewer than two axes; TypeError if k is not an int.
 
     Source: the array API standard, tril.
 
@@ -619,7 +619,7 @@ def triu(x: TensorLike, /, k: int = 0) -> Tensor:
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has fewer than two axes; TypeError if k is no int.
+    Raises: ShapeError if x has fewer than two axes; TypeError if k is not an int.
 
     Source: the array API standard, triu.
 
@@ -686,7 +686,7 @@ def diag(x: TensorLike, k: int = 0) -> Tensor:
 
     Returns: a vector of a matrix; of a vector a square matrix with N + abs(k) rows. Dtype of x.
 
-    Raises: ShapeError for other ranks; TypeError if k is no int.
+    Raises: ShapeError for other ranks; TypeError if k is not an int.
 
     Source: numpy.diag.
 

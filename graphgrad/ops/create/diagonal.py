@@ -178,7 +178,7 @@ def trace(
         x: at least two axes, any dtype.
         offset: how far the diagonal is above the main one (below for offset < 0).
         axis1, axis2: the axes of rows and of columns.
-        dtype: what to add up in.
+        dtype: the dtype of the accumulation.
 
     Returns: x without the two axes; its dtype unless another is given, but int64 for bools and
     small integers, uint64 for small unsigned ones.

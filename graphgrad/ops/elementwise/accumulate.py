@@ -1,4 +1,4 @@
-"""Sums of many gradients, and shapes that can only be checked when run."""
+"""Sums of many gradients, and shape checks at run time."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class AddN(Op):
 
 
 class EnsureLike(Op):
-    """y = x, checked when run to have the shape of the second input. Gradient: dx = dy.
+    """y = x, checked at run time to have the shape of the second input. Gradient: dx = dy.
 
     message  what the error says
     """

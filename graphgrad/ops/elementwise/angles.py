@@ -22,7 +22,7 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
 
     Returns: same shape as z; real, from -pi to pi.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: of z = x + i y, that of arctan2(y, x).
 
@@ -45,7 +45,7 @@ def deg2rad(x: TensorLike, /) -> Tensor:
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy * pi / 180.
 
@@ -62,7 +62,7 @@ def rad2deg(x: TensorLike, /) -> Tensor:
 
     Returns: y, of the shape and dtype of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: dx = dy * 180 / pi.
 

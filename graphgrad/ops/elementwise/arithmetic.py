@@ -1,4 +1,4 @@
-"""Sums, differences, products and quotients, element by element."""
+"""Element-wise sums, differences, products and quotients."""
 
 from __future__ import annotations
 

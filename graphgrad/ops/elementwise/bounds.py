@@ -1,4 +1,4 @@
-"""The greater and the less of two, and numbers held within bounds, element by element."""
+"""Element-wise maximum, minimum and clipping."""
 
 from __future__ import annotations
 
@@ -204,8 +204,8 @@ def fmax(x: TensorLike, y: TensorLike, /) -> Tensor:
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of
-        numbers.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-numeric
+        input.
 
     Gradient: dz to the one that is taken, half of it to each at a tie; of complex numbers all to x.
 
@@ -227,8 +227,8 @@ def fmin(x: TensorLike, y: TensorLike, /) -> Tensor:
 
     Returns: z, of the broadcast shape and the promoted dtype.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is no array of
-        numbers.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-numeric
+        input.
 
     Gradient: dz to the one that is taken, half of it to each at a tie; of complex numbers all to x.
 
@@ -296,7 +296,7 @@ def nan_to_num(
 
     Returns: shape and dtype of x.
 
-    Raises: DTypeError for what is no array of numbers; ValueError for replacements in a complex x
+    Raises: DTypeError for non-numeric input; ValueError for replacements in a complex x
         that are not finite.
 
     Gradient: dx = dy where the number stayed, else 0.

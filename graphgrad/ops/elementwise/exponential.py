@@ -1,4 +1,4 @@
-"""Exponentials, what has bounds and is made of them, logarithms and roots, element by element."""
+"""Element-wise exponentials, sigmoidal functions, logarithms and roots."""
 
 from __future__ import annotations
 

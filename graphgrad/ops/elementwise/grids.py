@@ -1,4 +1,4 @@
-"""Numbers put on a grid of whole multiples of a step, element by element."""
+"""Element-wise rounding to multiples of a step."""
 
 from __future__ import annotations
 

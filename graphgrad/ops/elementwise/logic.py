@@ -1,4 +1,4 @@
-"""Comparisons, logic on bools and bits, tests of numbers, and the choice between two tensors."""
+"""Comparisons, logical and bitwise operations, tests of numbers, and a choice of two tensors."""
 
 from __future__ import annotations
 
@@ -698,7 +698,7 @@ def where(condition: TensorLike, x: Any = None, y: Any = None, /) -> Tensor:
     Returns: z, of the broadcast shape and the promoted dtype.
 
     Raises: SymbolicError without x and y; ShapeError if the shapes do not broadcast; DTypeError for
-        what is no array of numbers.
+        non-numeric input.
 
     Source: numpy.where.
 

@@ -1,4 +1,4 @@
-"""Sizes and signs, element by element."""
+"""Element-wise magnitudes and signs."""
 
 from __future__ import annotations
 

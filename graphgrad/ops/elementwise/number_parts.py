@@ -1,4 +1,4 @@
-"""What numbers are made of: whole and fractional parts, exponents, spacings, bits and divisors."""
+"""Integer and fractional parts, exponents, spacings, bits and divisors of numbers."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def gcd(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Parameters:
         x1, x2: integers; the shapes broadcast.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-integer input.
 
     Source: numpy.gcd.
 
@@ -317,7 +317,7 @@ def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Parameters:
         x1, x2: integers; the shapes broadcast.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not integer.
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-integer input.
 
     Source: numpy.lcm.
 

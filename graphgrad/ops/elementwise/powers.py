@@ -1,4 +1,4 @@
-"""Powers, squares and reciprocals, element by element."""
+"""Element-wise powers, squares and reciprocals."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def power(x: TensorLike, y: TensorLike, /) -> Tensor:
         x, y: shapes that broadcast; dtypes promoted as NumPy 2 does, bools count as int8.
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError for an integer to a constant
-        negative power, which is no integer (ValueError when run if the power is no constant): cast
-        x to a float, or use gg.float_power.
+        negative power, which is not an integer (ValueError when run if the power is not a
+        constant): cast x to a float, or use gg.float_power.
 
     >>> gg.evaluate(gg.power([2.0, 3.0, 0.0], [3, 2, 0]))
     array([8., 9., 1.])
@@ -200,7 +200,7 @@ def reciprocal(x: TensorLike, /) -> Tensor:
 
     Parameters: x: any shape; floating or complex.
 
-    Raises: DTypeError for integers and bools, of which the reciprocal is no integer.
+    Raises: DTypeError for integers and bools, of which the reciprocal is not an integer.
 
     >>> gg.evaluate(gg.reciprocal([2.0, -4.0]))
     array([ 0.5 , -0.25])

@@ -1,4 +1,4 @@
-"""Division of whole numbers and what it leaves, element by element."""
+"""Element-wise floor division and remainders."""
 
 from __future__ import annotations
 

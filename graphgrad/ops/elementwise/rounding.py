@@ -1,4 +1,4 @@
-"""The integers near a number, and the number beside it, element by element."""
+"""Element-wise rounding, and the adjacent floating-point number."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def rint(x: TensorLike, /) -> Tensor:
     Parameters: x: any shape; floating or complex, of which it takes both parts; ints and bools
         become floats.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     >>> gg.evaluate(gg.rint([0.5, 1.5, -2.6]))
     array([ 0.,  2., -3.])

@@ -1,4 +1,4 @@
-"""sin(pi x) / (pi x), with derivatives that keep their digits at 0."""
+"""sin(pi x) / (pi x), with derivatives that are accurate at 0."""
 
 from __future__ import annotations
 

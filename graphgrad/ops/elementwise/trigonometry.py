@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions and their inverses, element by element."""
+"""Element-wise trigonometric and hyperbolic functions and their inverses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX functions as ops: their gradient is that of JAX, and again such an op."""
+"""JAX functions as ops, with JAX's gradient, which is again such an op."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def symbolic_shapes(
 
 
 def _type(y: Any, symbols: Mapping[str, Length | None]) -> TensorType:
-    """JAX's type of an output as ours; DTypeError for what is no number."""
+    """JAX's type of an output as ours; DTypeError for input that is not a number."""
     if jax.dtypes.issubdtype(y.dtype, jax.dtypes.extended):
         raise DTypeError(f"an output of a JAX function is of {y.dtype}; tensors hold numbers")
     return tensor_type(tuple([_length(d, symbols) for d in y.shape]), y.dtype)

@@ -1,4 +1,4 @@
-"""An operator of ONNX that stays one: only a runtime that knows it computes it."""
+"""An opaque ONNX operator, which only a runtime that implements it can compute."""
 
 from __future__ import annotations
 

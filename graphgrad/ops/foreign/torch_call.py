@@ -347,7 +347,7 @@ def from_torch(
 
     Raises: GraphGradError without PyTorch; GradientError where fn reads tensors besides that
     require a gradient; GraphError where it writes into tensors besides; DTypeError where it returns
-    what is no tensor; what fn raises in the trace, with a note. A run raises ExecutionError for
+    what is not a tensor; what fn raises in the trace, with a note. A run raises ExecutionError for
     other types than were traced, or another mode.
 
     Gradient: that of torch.autograd; None for inputs that it knows no path to.

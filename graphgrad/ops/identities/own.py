@@ -1,4 +1,4 @@
-"""A stamped node's outputs, read so that the op's own gradient answers for them.
+"""The outputs of a node with a stamp, read with the op's own gradient.
 
 What the own gradient of a stamped node reads of the node's outputs is to be
 differentiated by the op's own gradient again, not by the rule. `Own` is that read: it passes the

@@ -1,4 +1,4 @@
-"""When something is computed, where reads alone do not say it."""
+"""The order of execution where data dependencies do not determine it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear algebra under the names of np.linalg and the array API: what gg.linalg offers.
+"""Linear algebra with the names of np.linalg and the array API: the contents of gg.linalg.
 
 diagonal and trace take the last two axes here, unlike NumPy's functions outside np.linalg, and
 outer takes vectors.
@@ -106,7 +106,7 @@ def diagonal(x: TensorLike, /, offset: int = 0, axis1: int = -2, axis2: int = -1
 
     Parameters:
         x: (..., M, N); any dtype.
-        offset: how far beside the diagonal; above it for > 0.
+        offset: the offset from the main diagonal; above it for > 0.
         axis1, axis2: the axes of the matrices.
 
     Returns: (..., K), dtype of x.
@@ -134,9 +134,9 @@ def trace(
 
     Parameters:
         x: (..., M, N); any dtype; small ints and bools are summed as 64 bits.
-        offset: how far beside the diagonal; above it for > 0.
+        offset: the offset from the main diagonal; above it for > 0.
         axis1, axis2: the axes of the matrices.
-        dtype: what to add up in, in place of that.
+        dtype: the dtype of the accumulation, in place of that.
 
     Returns: (...), x without the two axes.
 
@@ -159,11 +159,11 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Returns: z, (M, N).
 
-    Raises: ShapeError for what is no vector.
+    Raises: ShapeError for input that is not a vector.
 
     Gradient: dx1 = dz @ x2, dx2 = x1 @ dz.
 
-    Source: the array API standard, linalg.outer; gg.outer flattens what is no vector, as NumPy.
+    Source: the array API standard, linalg.outer; gg.outer flattens what is not a vector, as NumPy.
 
     >>> gg.evaluate(gg.linalg.outer([1, 2], [3, 4]))
     array([[3, 4],

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors, of Hermitian matrices and of any."""
+"""Eigenvalues and eigenvectors of Hermitian and general matrices."""
 
 from __future__ import annotations
 
@@ -90,15 +90,15 @@ class OverGaps(Op):
 
 
 class Eigh(Op):
-    """Eigenvalues w (rising) and eigenvectors v (columns) of x = v @ diag(w) @ v.H, of which the
-    lower triangle is read.
+    """Eigenvalues w (rising) and eigenvectors v (columns) of x = v @ diag(w) @ v.H; only the lower
+    triangle is read.
 
     Gradient: v @ (diag(dw) + f * (v.H @ dv)) @ v.H made Hermitian, f[i, j] = 1 / (w[j] - w[i])
         for i != j [Giles 2008, "An extended collection of matrix derivative results", sec. 3.1];
         beside the diagonal, twice that in the triangle that is read and 0 in the other. Of complex
         vectors it is right for what does not depend on their phases. NaN if a vector is read whose
-        eigenvalue equals another one, or nearly so: these vectors are no function of x. That of the
-        eigenvalues alone is right, and matrix_function has that of v @ diag(f(w)) @ v.H.
+        eigenvalue equals another one, or nearly so: these vectors are not function of x. That of
+        the eigenvalues alone is right, and matrix_function has that of v @ diag(f(w)) @ v.H.
     """
 
     stacks = True

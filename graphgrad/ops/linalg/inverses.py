@@ -1,4 +1,4 @@
-"""Inverses, powers, and systems of equations with square matrices and tensors."""
+"""Inverses, powers, and linear systems with square matrices and tensors."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
     Returns: shape and dtype of x.
 
-    Raises: ShapeError if the matrices are not square; TypeError if n is no int.
+    Raises: ShapeError if the matrices are not square; TypeError if n is not an int.
 
     Gradient: that of the matrix products it is made of.
 

@@ -91,7 +91,7 @@ ALONE = 64  # rows from which on a matrix of a stack is worth a call
 
 
 def cholesky(x: Any) -> Any:
-    """The lower triangular y with y @ y.H = x, of which the lower triangle is read.
+    """The lower triangular y with y @ y.H = x; only the lower triangle is read.
 
     By columns x.T is u.H @ u, with the upper triangle u = y.T.
     """

@@ -1,4 +1,4 @@
-"""Matrices that have no inverse: rank, pseudo-inverses and least squares."""
+"""Rank, pseudo-inverses and least squares."""
 
 from __future__ import annotations
 
@@ -344,8 +344,8 @@ def lstsq(
         of rank-deficient a too; the rank of a (...), int32; the singular values of a, (..., min(M,
         N)), broadcast too. Where M <= N is known, the sums are (..., 0), as of NumPy.
 
-    Raises: ShapeError if b does not fit; DTypeError for float16; TypeError for an rcond that is no
-        number.
+    Raises: ShapeError if b does not fit; DTypeError for float16; TypeError for an rcond that is
+        not a number.
 
     Gradient: that of pinv(a) @ b [Golub and Pereyra 1973,
         "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables

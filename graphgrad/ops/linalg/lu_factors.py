@@ -1,4 +1,4 @@
-"""Triangular factors with exchanged rows: lu, and what is solved with them."""
+"""LU factorization with row exchanges, and linear systems solved with it."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def lu_solve(
         singular.
 
     Raises: ShapeError if the factors are not square, or b does not fit; DTypeError for float16, and
-        pivots that are no integers; ValueError for another trans.
+        pivots that are not integers; ValueError for an unknown trans.
 
     Gradient: that of the two triangular systems it is made of.
 

@@ -159,7 +159,7 @@ def vector_norm(
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis, or for an order that is no number.
+    Raises: ShapeError if x has no such axis, or for an order that is not a number.
 
     Gradient: dx = dy * sign(x) * (|x| / y)**(ord - 1), 0 at x = 0, which for ord >= 1 is the
         subgradient of least norm; for ord < 1 also 0 for elements that are 0.

@@ -1,4 +1,4 @@
-"""Orthonormal factors: qr."""
+"""QR factorization."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
         of the reduced factors, a tensor.
 
     Raises: ShapeError if x has fewer than two axes; DTypeError if x is float16; ValueError for
-        another mode; GradientError where completed factors get a gradient.
+        an unknown mode; GradientError where completed factors get a gradient.
 
     >>> q, r = gg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
     >>> gg.evaluate(q @ r).round(4)

@@ -1,4 +1,4 @@
-"""Cholesky factors of positive definite matrices, and systems of equations with them."""
+"""Cholesky factors of positive definite matrices, and linear systems with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["cho_factor", "cho_solve", "cholesky"]
 
 
 class Cholesky(Op):
-    """The lower triangular y with y @ y.H = x, of which the lower triangle is read.
+    """The lower triangular y with y @ y.H = x; only the lower triangle is read.
 
     Gradient: y.H**-1 @ p @ y**-1 with p the lower half of y.H @ dy, made Hermitian [Murray
         2016, "Differentiation of the Cholesky decomposition", sec. 3.1]; beside the diagonal, twice

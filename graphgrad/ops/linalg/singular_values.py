@@ -220,8 +220,8 @@ def svd(
         full_matrices: whether u and vh are completed to square matrices; the columns and rows that
             are added may be any.
         compute_uv: whether the vectors are wanted, too.
-        hermitian: whether x is known to be Hermitian: its eigenvalues and vectors are taken, of
-            which the lower triangle is read.
+        hermitian: whether x is known to be Hermitian: its eigenvalues and vectors are taken;
+            only the lower triangle is read.
 
     Returns: U (..., M, M), S (..., K) real and falling, Vh (..., N, N), K = min(M, N); unless
         full_matrices, U (..., M, K) and Vh (..., K, N). Without compute_uv, S alone.

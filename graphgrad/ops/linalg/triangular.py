@@ -1,4 +1,4 @@
-"""Triangles of matrices, and systems of equations with them."""
+"""Triangular matrices, and linear systems with them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def solve_triangular(
         on the diagonal.
 
     Raises: ShapeError if x1 is not square, or x2 does not fit; DTypeError for float16; ValueError
-        for another trans.
+        for an unknown trans.
 
     Source: scipy.linalg.solve_triangular.
 

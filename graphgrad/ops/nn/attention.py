@@ -1,4 +1,4 @@
-"""Attention: what queries take of values, by how well they match keys."""
+"""Attention: averages of values, weighted by how well queries match keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class labels as rows of ones and zeros."""
+"""One-hot encoding of class labels."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def one_hot(indices: TensorLike, depth: Any, dtype: Any = "float64", axis: int =
 
     Returns: shape of indices with the new axis.
 
-    Raises: DTypeError for indices that are no integers; ShapeError if there is no such place, or
+    Raises: DTypeError for indices that are not integers; ShapeError if there is no such place, or
         depth < 0.
 
     >>> gg.evaluate(gg.one_hot([0, 2], 3))

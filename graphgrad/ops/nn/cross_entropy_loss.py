@@ -46,7 +46,7 @@ __all__ = ["cross_entropy"]
 
 
 class SparseSoftmaxCrossEntropyWithLogits(Op):
-    """y = -log_softmax(x)[label] along an axis; NaN for a label that is no class.
+    """y = -log_softmax(x)[label] along an axis; NaN for a label that is not a class.
 
     Gradient: dx = dy * (softmax(x) - one_hot(label)).
 
@@ -166,8 +166,8 @@ def cross_entropy(
 
     Parameters:
         logits: x, at least one axis; floating, ints and bools become float64.
-        labels: class numbers, integers of one axis less than logits, NaN for one that is no class;
-            or probabilities p (or one-hot) of the shape of logits.
+        labels: class numbers, integers of one axis less than logits, NaN for one that is not a
+            class; or probabilities p (or one-hot) of the shape of logits.
         axis: that of the classes.
         reduction: "none" (one loss an example), "mean" or "sum".
         weight: None, or a factor for each class. The mean of losses by class numbers is then their
@@ -178,7 +178,7 @@ def cross_entropy(
     Returns: shape of logits without the axis, or 0-d; dtype of logits.
 
     Raises: ShapeError if the labels do not fit, or there is no such axis; DTypeError for complex
-        logits and for class numbers that are no integers; ValueError for another reduction or
+        logits and for class numbers that are not integers; ValueError for an unknown reduction or
         smoothing, and for an index to ignore among probabilities.
 
     Gradient: dx = dy * (softmax(x) - one_hot(label)), or dy * (softmax(x) * sum(p) - p); dp = -dy *

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: sums over all ways to spread labels over time.
+"""Connectionist temporal classification: sums over all alignments of labels with time steps.
 
 Labels with blanks between them are states in a row; in a step of time one stays, goes on to the
 next state, or beyond a blank to the next but one. Sums over ways are recurrences with three bands,
@@ -200,8 +200,8 @@ def ctc_loss(
     Returns: 0-d, or (N,); dtype of log_probs.
 
     Raises: ShapeError where the shapes do not fit, or lengths depend on values; DTypeError for
-        numbers that are no integers; ValueError for another reduction. A run raises IndexError for
-        a class or a length that is too great.
+        numbers that are not integers; ValueError for an unknown reduction. A run raises IndexError
+        for a class or a length that is too great.
 
     Gradient: dlog_probs[t, n, c] = -dy * the probability, given the targets, that class c is said
         at step t; 0 where the loss is infinite.

@@ -122,7 +122,7 @@ def pdist(x: TensorLike, p: float = 2.0) -> Tensor:
 
     Returns: (N (N - 1) / 2,), dtype of x.
 
-    Raises: ShapeError if x is no matrix, or N depends on values; DTypeError if x is complex.
+    Raises: ShapeError if x is not a matrix, or N depends on values; DTypeError if x is complex.
 
     Gradient: that of the norms; where rows are equal, 0 for norm 2.
 

@@ -1,4 +1,4 @@
-"""Pools whose windows begin at random places: fractional max-pooling."""
+"""Fractional max-pooling, whose windows start at random positions."""
 
 from __future__ import annotations
 

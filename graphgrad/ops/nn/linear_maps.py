@@ -1,4 +1,4 @@
-"""Linear maps, tables of vectors, and the mean of numbers known by their logarithms."""
+"""Linear layers, embeddings, and the mean of exponentials."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def embedding(indices: TensorLike, weight: TensorLike, padding_idx: int | None =
 
     Returns: the shape of indices, and D; dtype of weight.
 
-    Raises: ShapeError if weight is no matrix, or there is no such padding row; DTypeError for
-        indices that are no integers. A run raises IndexError for one that is out of bounds.
+    Raises: ShapeError if weight is not a matrix, or there is no such padding row; DTypeError for
+        indices that are not integers. A run raises IndexError for one that is out of bounds.
 
     Gradient: dweight = dy added up at the rows, 0 at padding_idx.
 
@@ -141,9 +141,10 @@ def embedding_bag(
 
     Returns: (..., D); dtype of weight, promoted with that of weights.
 
-    Raises: ShapeError if weight is no matrix, indices have no axis, weights do not fit, or there is
-        no such padding row; DTypeError for indices that are no integers; ValueError for another
-        mode, or weights without "sum". A run raises IndexError for an index that is out of bounds.
+    Raises: ShapeError if weight is not a matrix, indices have no axis, weights do not fit, or there
+        is no such padding row; DTypeError for indices that are not integers; ValueError for an
+        unknown mode, or weights without "sum". A run raises IndexError for an index that is out of
+        bounds.
 
     Gradient: dweight = dy added up at the rows that count, in shares or times their factors; of a
         maximum at the first row that has it.

@@ -41,7 +41,7 @@ def kept_labels(labels: Tensor, ignored: int | None) -> tuple[Tensor | None, Ten
 
 
 def weights_at(weight: Tensor, labels: Tensor) -> Tensor:
-    """The factors of labels; 1 for a label that is no class."""
+    """The factors of labels; 1 for a label that is not a class."""
     count = known_length("weight", weight, 0)
     places = cast(labels, "int64")
     known = logical_and(greater_equal(places, 0), less(places, count))

@@ -1,4 +1,4 @@
-"""Losses of regression, of probabilities and of margins, reduced to their mean unless asked."""
+"""Losses for regression, probabilities and margins; by default, their mean."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def mse_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy * 2 (x - target), dtarget = -dx.
 
@@ -135,7 +135,7 @@ def l1_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy * sign(x - target), 0 where they are equal; dtarget = -dx.
 
@@ -161,7 +161,7 @@ def smooth_l1_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction or beta.
+        an unknown reduction or beta.
 
     Gradient: dx = dy * (x - target) / beta near, dy * sign(x - target) far; dtarget = -dx.
 
@@ -198,7 +198,7 @@ def huber_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction or delta.
+        an unknown reduction or delta.
 
     Gradient: dx = dy * (x - target) near, dy * delta * sign(x - target) far; dtarget = -dx.
 
@@ -241,7 +241,7 @@ def poisson_nll_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy * (exp(x) - target), or dy * (1 - target / (x + epsilon)).
 
@@ -282,7 +282,7 @@ def gaussian_nll_loss(
     Returns: (log(v) + (x - target)**2 / v) / 2, or its mean or sum; dtypes promoted.
 
     Raises: ShapeError where the shapes do not fit; DTypeError for complex operands; ValueError for
-        another reduction or epsilon.
+        an unknown reduction or epsilon.
 
     Gradient: dx = dy * (x - target) / v, dvar = dy * (1 - (x - target)**2 / v) / (2 v), as if v
         were var.
@@ -319,7 +319,7 @@ def nll_loss(
     Parameters:
         log_probs: one for each class along the axis, as of log_softmax; floating.
         target: class numbers, integers, the shape of log_probs without the axis; the loss of one
-            that is no class is NaN.
+            that is not a class is NaN.
         weight: None, or a factor for each class; the mean is over their sum.
         ignore_index: a class number whose examples have a loss of 0 and do not count in a mean.
         reduction: "mean", "sum" or "none".
@@ -327,8 +327,8 @@ def nll_loss(
 
     Returns: 0-d, or the shape of target; dtype of log_probs.
 
-    Raises: ShapeError where target or weight do not fit; DTypeError for class numbers that are no
-        integers, and complex log_probs; ValueError for another reduction.
+    Raises: ShapeError where target or weight do not fit; DTypeError for class numbers that are
+        not integers, and complex log_probs; ValueError for an unknown reduction.
 
     Gradient: dlog_probs = -dy at the classes that are named, times their weight, else 0.
 
@@ -377,7 +377,7 @@ def binary_cross_entropy(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy * ((1 - target) / (1 - x) - target / x), where 0 / 0 is 0; dtarget = dy *
         (log(1 - x) - log(x)).
@@ -411,7 +411,7 @@ def binary_cross_entropy_with_logits(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy * (sigmoid(x) - target); dtarget = -dy * x.
 
@@ -442,7 +442,7 @@ def kl_div(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = -dy * target; dtarget = dy * (log(target) + 1 - x).
 
@@ -481,7 +481,7 @@ def hinge_embedding_loss(
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = dy where target is 1; -dy where it is -1 and x < margin; else 0.
 
@@ -514,7 +514,7 @@ def margin_ranking_loss(
     Returns: 0-d, or the shape of x1; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx1 = -dy * target where the loss is > 0, else 0; dx2 = -dx1.
 
@@ -539,7 +539,7 @@ def soft_margin_loss(x: TensorLike, target: TensorLike, reduction: str = "mean")
     Returns: 0-d, or the shape of x; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: dx = -dy * target * sigmoid(-target * x).
 
@@ -569,7 +569,7 @@ def multilabel_soft_margin_loss(
     Returns: 0-d, or the shape of x without its last axis; dtypes promoted.
 
     Raises: ShapeError where the shapes differ, or x has no axis; DTypeError for complex operands;
-        ValueError for another reduction.
+        ValueError for an unknown reduction.
 
     Gradient: dx = dy * weight * (sigmoid(x) - target) / C.
 
@@ -606,7 +606,7 @@ def multi_margin_loss(
     Parameters:
         x: scores, (..., C), C known.
         target: class numbers, integers, the shape of x without the last axis; the loss of one that
-            is no class is NaN.
+            is not a class is NaN.
         p: 1 or 2.
         margin: a Python number.
         weight: None, or a factor for each class, that of the target.
@@ -614,8 +614,8 @@ def multi_margin_loss(
 
     Returns: 0-d, or the shape of target; dtype of x.
 
-    Raises: ShapeError where target does not fit; DTypeError for class numbers that are no integers;
-        ValueError for another reduction or p.
+    Raises: ShapeError where target does not fit; DTypeError for class numbers that are not
+        integers; ValueError for an unknown reduction or p.
 
     Gradient: that of the formula, 0 where the margin is just met.
 
@@ -651,8 +651,8 @@ def multilabel_margin_loss(x: TensorLike, target: TensorLike, reduction: str = "
 
     Returns: 0-d, or the shape of x without its last axis; dtype of x.
 
-    Raises: ShapeError where the shapes differ; DTypeError for class numbers that are no integers;
-        ValueError for another reduction. A run raises IndexError for one that is too great.
+    Raises: ShapeError where the shapes differ; DTypeError for class numbers that are not integers;
+        ValueError for an unknown reduction. A run raises IndexError for one that is too great.
 
     Gradient: that of the formula, 0 where the margin is just met.
 
@@ -696,7 +696,7 @@ def cosine_embedding_loss(
     Returns: 0-d, or the shape of target; dtypes promoted.
 
     Raises: ShapeError where the shapes do not fit; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: that of cosine_similarity, times -dy, or dy where the loss is > 0.
 
@@ -742,7 +742,7 @@ def triplet_margin_loss(
     Returns: 0-d, or the shape of anchor without its last axis; dtypes promoted.
 
     Raises: ShapeError where the shapes differ; DTypeError for complex operands; ValueError for
-        another reduction.
+        an unknown reduction.
 
     Gradient: that of the distances where the loss is > 0, else 0.
 

@@ -80,7 +80,7 @@ def _joined(borders: Sequence[Pair]) -> list[int]:
 
 def turned_moves(op: Any, filters: Any) -> dict[str, Any] | None:
     """How filters of single channels, turned round, move over dz to give the adjoint; None where
-    that is no convolution.
+    that is not a convolution.
 
     Runtimes have fast kernels for these, and none for their transposed convolutions.
     """

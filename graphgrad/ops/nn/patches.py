@@ -1,4 +1,4 @@
-"""Pixels moved between channels and places: shuffles, and what is under a window as rows."""
+"""Pixel shuffles between channels and positions, and patches as rows."""
 
 from __future__ import annotations
 

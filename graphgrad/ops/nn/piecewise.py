@@ -1,4 +1,4 @@
-"""Activations made of pieces: clipped, shrunk, with thresholds."""
+"""Piecewise activations: clipped, shrunk, with thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools over one to three spatial axes: largest, mean and norm of windows, fixed or adaptive."""
+"""Pooling over one to three spatial axes: maximum, mean or norm; fixed or adaptive windows."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def max_unpool(
 
     Returns: an image of these lengths, dtype of x.
 
-    Raises: ShapeError where the shapes do not fit; DTypeError for indices that are no integers. A
+    Raises: ShapeError where the shapes do not fit; DTypeError for indices that are not integers. A
         run raises IndexError for one that is out of bounds.
 
     Gradient: dx = dy at the places, in shares where one is named twice.

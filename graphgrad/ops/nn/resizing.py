@@ -1,4 +1,4 @@
-"""Images of other sizes: interpolation along each axis, and sampling at points of a grid."""
+"""Resizing by interpolation along each axis, and sampling at grid points."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def interpolate(
 
     Returns: an image of the channels and dtype of x.
 
-    Raises: ShapeError for an image without pixels, or sizes that do not fit; ValueError for another
-        mode, or for both or none of size and scale_factor; DTypeError if x is complex.
+    Raises: ShapeError for an image without pixels, or sizes that do not fit; ValueError for an
+        unknown mode, or for both or none of size and scale_factor; DTypeError if x is complex.
 
     Gradient: the adjoint of the linear map.
 
@@ -284,7 +284,7 @@ def grid_sample(
     Returns: (N, H', W', C), or (N, C, H', W'), or so with D'; dtypes promoted.
 
     Raises: ShapeError where the shapes do not fit, or there are no pixels; DTypeError for complex
-        operands; ValueError for another mode.
+        operands; ValueError for an unknown mode.
 
     Gradient: dx = dy added up where it was taken from; dgrid = dy times the slope of the image
         there, 0 for "nearest" and where the border holds a point.

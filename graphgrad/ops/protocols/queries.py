@@ -1,4 +1,4 @@
-"""What is asked of a tensor: its shape, and whether its elements are infinite, real, complex."""
+"""Queries on tensors: shape, and whether elements are infinite, real or complex."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shape(x: TensorLike) -> Shape:
 
     Returns: a tuple: of ints, lengths (`gg.Length`), and None where nothing is known.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 
@@ -59,7 +59,7 @@ def ndim(x: TensorLike) -> int:
 
     Returns: an int.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 
@@ -79,7 +79,7 @@ def size(x: TensorLike, axis: int | None = None) -> int | Tensor:
         x: any shape and dtype.
         axis: an axis; None: all elements.
 
-    Returns: an int, or a 0-d int64 tensor where that is known only when run.
+    Returns: an int, or a 0-d int64 tensor where that is known only at run time.
 
     Raises: ShapeError if x has no such axis.
 
@@ -103,7 +103,7 @@ def iscomplexobj(x: TensorLike) -> bool:
 
     Returns: a bool.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 
@@ -122,7 +122,7 @@ def isrealobj(x: TensorLike) -> bool:
 
     Returns: a bool.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 
@@ -141,7 +141,7 @@ def iscomplex(x: TensorLike) -> Tensor:
 
     Returns: bool, of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 
@@ -160,7 +160,7 @@ def isreal(x: TensorLike) -> Tensor:
 
     Returns: bool, of the shape of x.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Gradient: none.
 

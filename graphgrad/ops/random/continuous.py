@@ -113,8 +113,8 @@ def uniform(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for numbers in another order.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for numbers in another order.
 
     Gradient: with u = (y - low) / (high - low): dlow = dy * (1 - u), dhigh = dy * u, summed to
     theirs.
@@ -157,8 +157,8 @@ def normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number std below 0.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number std below 0.
 
     Gradient: with z = (y - mean) / std: dmean = dy, dstd = dy * z, summed to theirs
     [Kingma and Welling 2014, "Auto-encoding variational Bayes"].
@@ -194,8 +194,8 @@ def exponential(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
 
@@ -228,8 +228,8 @@ def gumbel(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
 
@@ -264,8 +264,8 @@ def laplace(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
 
@@ -302,8 +302,8 @@ def logistic(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
 
@@ -338,8 +338,8 @@ def cauchy(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to theirs.
 
@@ -374,8 +374,8 @@ def lognormal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dmean = dy * y, dsigma = dy * y * z of the normal z, summed to theirs.
 
@@ -409,8 +409,8 @@ def rayleigh(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
 
@@ -443,8 +443,8 @@ def weibull(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number that is no concentration or scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number that is not a concentration or scale.
 
     Gradient: that of y = scale * e**(1 / concentration), for an exponential e.
 
@@ -479,8 +479,8 @@ def pareto(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number that is no concentration or scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number that is not a concentration or scale.
 
     Gradient: that of y = scale * exp(e / concentration), for an exponential e.
 
@@ -514,8 +514,8 @@ def maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dscale = dy * y / scale, summed to its shape.
 
@@ -549,8 +549,8 @@ def double_sided_maxwell(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for a number below 0 as a scale.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for a number below 0 as a scale.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale, summed to their shapes.
 
@@ -593,8 +593,8 @@ def triangular(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for numbers in another order.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for numbers in another order.
 
     Gradient: that of the inverse of its distribution function at a uniform number.
 
@@ -643,8 +643,8 @@ def truncated_normal(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer; ValueError for numbers in another order, or a number std below 0.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer; ValueError for numbers in another order, or a number std below 0.
 
     Gradient: that of the inverse of the distribution function of z at a uniform number.
 

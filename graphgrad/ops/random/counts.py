@@ -47,7 +47,8 @@ def multinomial(
         are none such, all of them are -1.
 
     Raises: ShapeError for a length that is None, or p without a known last one; DTypeError for
-    another dtype, or a seed that is no integer; ValueError for a number n that is not such.
+    an unsupported dtype, or a seed that is not an integer; ValueError for a number n that is not
+    such.
 
     Gradient: none, the result is integer.
 

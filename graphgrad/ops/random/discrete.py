@@ -1,4 +1,4 @@
-"""Random bools, integers and orders."""
+"""Random bools, integers and permutations."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def bits(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "uint64") -
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: DTypeError for another dtype, or a seed that is no integer; ShapeError for lengths that
-    depend on values.
+    Raises: DTypeError for an unsupported dtype, or a seed that is not an integer; ShapeError for
+    lengths that depend on values.
 
     Source: words of Philox, or halves of them, the low one first [Salmon et al. 2011, "Parallel
     random numbers: as easy as 1, 2, 3"].
@@ -113,7 +113,7 @@ def bernoulli(shape: Any, p: TensorLike = 0.5, *, seed: TensorLike | None = None
     Returns: a bool tensor of this shape.
 
     Raises: ShapeError for a length that is None, or a p that does not broadcast; DTypeError
-    for a seed that is no integer; ValueError for a number that is no probability.
+    for a seed that is not an integer; ValueError for a number that is not a probability.
 
     Gradient: none, the result is bool.
 
@@ -142,7 +142,7 @@ def integers(
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: DTypeError where there are no such integers, or for a seed that is no integer;
+    Raises: DTypeError where there are no such integers, or for a seed that is not an integer;
     ShapeError for lengths that depend on values.
 
     Source: [Lemire 2019, "Fast random integer generation in an interval"].
@@ -169,8 +169,8 @@ def permutation(n: int | Length | Tensor, *, seed: TensorLike | None = None) -> 
 
     Returns: a tensor (n,), int64.
 
-    Raises: ShapeError if n is negative, or a tensor without axes; DTypeError for a seed that is no
-    integer.
+    Raises: ShapeError if n is negative, or a tensor without axes; DTypeError for a seed that is
+    not an integer.
 
     Source: the stable order of n words of Philox.
 
@@ -202,8 +202,8 @@ def poisson(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
-    of range.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is out of range.
 
     Source: inversion, from 10 on transformed rejection [Hörmann 1993, "The transformed
     rejection method for generating Poisson random variables"].
@@ -239,8 +239,8 @@ def binomial(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
-    of range.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is out of range.
 
     Source: inversion, from n * p = 10 on transformed rejection [Hörmann 1993, "The generation of
     binomial random variates"].
@@ -285,8 +285,8 @@ def geometric(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
-    of range.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is out of range.
 
     Gradient: none, the result is integer.
 
@@ -315,8 +315,8 @@ def rademacher(shape: Any, *, seed: TensorLike | None = None, dtype: Any = "int6
 
     Returns: a tensor of this shape and dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer.
 
     Gradient: none, nothing that has one goes in.
 
@@ -341,8 +341,8 @@ def categorical(logits: TensorLike, axis: int = -1, *, seed: TensorLike | None =
 
     Returns: a tensor of the shape of logits without that axis, int64.
 
-    Raises: ShapeError where there is no such axis; DTypeError for complex logits, or a seed that is
-    no integer.
+    Raises: ShapeError where there is no such axis; DTypeError for complex logits, or a seed that
+    is not an integer.
 
     Gradient: none, the result is integer.
 
@@ -375,7 +375,7 @@ def shuffle(x: TensorLike, axis: int = 0, *, seed: TensorLike | None = None) -> 
     Returns: a tensor of x's shape and dtype.
 
     Raises: ShapeError where there is no such axis, or its length depends on values and it is not
-    the first; DTypeError for a seed that is no integer.
+    the first; DTypeError for a seed that is not an integer.
 
     Gradient: dy, put back into the order of x.
 
@@ -420,7 +420,7 @@ def choice(
     Raises: ValueError for more than there are (of those that are likely at all), without replace,
     or none to draw from, or another p, which a run raises for a tensor, and where lengths are open;
     ShapeError for a length that is None, or a p of another shape; DTypeError for a seed
-    that is no integer.
+    that is not an integer.
 
     Gradient: da, added up where each slice comes from; p has none.
 

@@ -1,4 +1,4 @@
-"""What is drawn straight from words: bits, uniform and normal numbers, integers, permutations."""
+"""Draws computed directly from random words: bits, uniform and normal numbers, permutations."""
 
 from __future__ import annotations
 

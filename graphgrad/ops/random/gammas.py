@@ -63,8 +63,8 @@ def loggamma(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: that of the concentration by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -100,8 +100,8 @@ def gamma(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: dscale = dy * y / scale; that of the concentration by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -141,8 +141,8 @@ def generalized_normal(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is out
-    of range.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is out of range.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale; that of the power by implicit
     differentiation, once [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -182,8 +182,8 @@ def beta(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: that of a and b by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -220,8 +220,8 @@ def chisquare(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: that of df by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -257,8 +257,8 @@ def f(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: that of df1 and df2 by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -299,8 +299,8 @@ def student_t(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: dloc = dy, dscale = dy * (y - loc) / scale; that of df by implicit differentiation,
     once [Figurnov et al. 2018, "Implicit reparameterization gradients"].
@@ -340,7 +340,7 @@ def dirichlet(
     Returns: a tensor of shape + concentration.shape and this dtype.
 
     Raises: ShapeError for a length that is None, or a concentration without axes; DTypeError
-    for another dtype, or a seed that is no integer.
+    for an unsupported dtype, or a seed that is not an integer.
 
     Gradient: that of the concentration by implicit differentiation, once
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].

@@ -1,4 +1,4 @@
-"""Wald's distribution, the inverse Gaussian one: its gradients are implicit, of every order."""
+"""The inverse Gaussian (Wald) distribution, with implicit gradients of every order."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def wald(
     Returns: a tensor of this shape and dtype.
 
     Raises: ShapeError for a length that is None, or parameters that do not broadcast to them;
-    DTypeError for another dtype, or a seed that is no integer; ValueError for a number that is not
-    above 0.
+    DTypeError for an unsupported dtype, or a seed that is not an integer; ValueError for a number
+    that is not above 0.
 
     Gradient: by implicit differentiation, of every order; it needs SciPy (the extra `scipy`)
     [Figurnov et al. 2018, "Implicit reparameterization gradients"].

@@ -1,4 +1,4 @@
-"""Keys of random numbers: given, split, made of other keys, or the graph's own for each run."""
+"""Random keys: given, split, derived from other keys, or the graph's own key for each run."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def seed(value: int) -> None:
 
     Returns: nothing.
 
-    Raises: TypeError for what is no int.
+    Raises: TypeError for input that is not an int.
 
     >>> def first():
     ...     with gg.Graph():
@@ -335,7 +335,7 @@ def split(key: TensorLike, n: int = 2) -> Tensor:
 
     Returns: a tensor (n,), int64: entry i is `fold_in(key, i)`, and a seed.
 
-    Raises: DTypeError for a key that is no integer; ShapeError for a negative n.
+    Raises: DTypeError for a key that is not an integer; ShapeError for a negative n.
 
     Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
 
@@ -356,7 +356,7 @@ def fold_in(key: TensorLike, data: TensorLike) -> Tensor:
 
     Returns: a tensor of the broadcast shape, int64; where that is (), a seed.
 
-    Raises: DTypeError for what is no integer; ShapeError where the two do not broadcast.
+    Raises: DTypeError for input that is not an integer; ShapeError where the two do not broadcast.
 
     Source: words of Philox [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"].
 

@@ -1,4 +1,4 @@
-"""What is tried until it is accepted: gamma, Poisson and binomial numbers."""
+"""Rejection sampling: gamma, Poisson and binomial numbers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def multivariate_normal(
     Returns: a tensor of shape + (n,) and this dtype.
 
     Raises: ShapeError for a mean and covariance that do not fit, or lengths that are not known;
-    DTypeError for another dtype, or a seed that is no integer.
+    DTypeError for an unsupported dtype, or a seed that is not an integer.
 
     Gradient: dmean = dy, and that of cov through its Cholesky factor, summed to theirs.
 
@@ -76,8 +76,8 @@ def orthogonal(
 
     Returns: a tensor of shape + (n, n) and this dtype.
 
-    Raises: ShapeError for a length that is None; DTypeError for another dtype, or a seed that
-    is no integer.
+    Raises: ShapeError for a length that is None; DTypeError for an unsupported dtype, or a seed
+    that is not an integer.
 
     Gradient: none, nothing that has one goes in.
 
@@ -111,7 +111,7 @@ def ball(
     Returns: a tensor of shape + (n,) and this dtype.
 
     Raises: ValueError for n below 1; ShapeError for a length that is None; DTypeError for
-    another dtype, or a seed that is no integer.
+    an unsupported dtype, or a seed that is not an integer.
 
     Gradient: none, nothing that has one goes in.
 

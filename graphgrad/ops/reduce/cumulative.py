@@ -1,4 +1,4 @@
-"""Running sums and products along an axis."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ def cumulative_sum(
     Parameters:
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int; may be left out for one-dimensional x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         include_initial: whether to begin with 0, so that the result is one longer.
 
     Returns: shape of x, but for include_initial.
@@ -357,7 +357,7 @@ def cumulative_prod(
     Parameters:
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int; may be left out for one-dimensional x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         include_initial: whether to begin with 1, so that the result is one longer.
 
     Returns: shape of x, but for include_initial.
@@ -382,7 +382,7 @@ def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
     Parameters:
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int, or None for the flattened x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
 
     Returns: shape of x, or of the flattened x.
 
@@ -404,7 +404,7 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor
     Parameters:
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int, or None for the flattened x.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
 
     Returns: shape of x, or of the flattened x.
 

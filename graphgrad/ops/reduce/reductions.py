@@ -1,4 +1,4 @@
-"""Sums, means, products and extrema over axes, and how often something holds."""
+"""Sums, means, products, extrema and counts over axes."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def sum(
         x: any shape and dtype; small ints and bools are summed as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 
@@ -272,7 +272,7 @@ def widened(x: Tensor) -> Tensor:
 
 
 class SizeOf(Op):
-    """The number of elements that axes of x have together, known only when run; 0-d.
+    """The number of elements that axes of x have together, known only at run time; 0-d.
 
     Gradient: zero.
     """
@@ -362,7 +362,7 @@ def mean(
         x: any shape; floating or complex, ints and bools become float64.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first, floating or complex.
+        dtype: the dtype that x is cast to first, floating or complex.
         where: bools that broadcast to x: only these elements count.
 
     Raises: ShapeError if x has no such axis, or axis names one twice, or where does not broadcast;
@@ -412,14 +412,14 @@ def var(
         correction: 0 for the variance of the numbers, 1 for the unbiased estimate from a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
-        dtype: what x is cast to first, floating.
+        dtype: the dtype that x is cast to first, floating.
         where: bools that broadcast to x: only these elements count.
         mean: the mean of x, if it is known already, with keepdims.
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for what
-        is no array of numbers, or a dtype that is not floating.
+    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for
+        non-numeric input, or a dtype that is not floating.
 
     Gradient: dx = dy * 2 conj(x - mean x) / (n - correction).
 
@@ -469,14 +469,14 @@ def std(
         correction: 0 for the deviation of the numbers, 1 for that of a sample.
         keepdims: whether the axes stay, with length 1.
         ddof: NumPy's other name of correction, which counts if given.
-        dtype: what x is cast to first, floating.
+        dtype: the dtype that x is cast to first, floating.
         where: bools that broadcast to x: only these elements count.
         mean: the mean of x, if it is known already, with keepdims.
 
     Returns: x without the axes, or with length 1 there; floating.
 
-    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for what
-        is no array of numbers, or a dtype that is not floating.
+    Raises: ShapeError if x has no such axis, or where or mean do not broadcast; DTypeError for
+        non-numeric input, or a dtype that is not floating.
 
     Gradient: dx = dy * conj(x - mean x) / ((n - correction) y); NaN where y is 0.
 
@@ -877,7 +877,7 @@ def prod(
         x: any shape and dtype; small ints and bools are multiplied as 64 bits.
         axis: an int, several in a tuple, or None for all of them.
         keepdims: whether the axes stay, with length 1.
-        dtype: what x is cast to first.
+        dtype: the dtype that x is cast to first.
         initial: a number to begin with.
         where: bools that broadcast to x: only these elements count.
 

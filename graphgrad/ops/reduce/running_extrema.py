@@ -1,4 +1,4 @@
-"""The largest and smallest so far along an axis."""
+"""Cumulative maxima and minima along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements picked along an axis, each column on its own, and put in order."""
+"""Sorting, top-k, and element selection along an axis."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GatherElements(Op):
 
     Gradient: dx = dy added up at the indices, zeros elsewhere.
 
-    x and indices have equal lengths beside the axis.
+    x and indices have equal lengths of the other axes.
     """
 
     axis: int
@@ -110,7 +110,7 @@ class ScatterElements(Op):
 
     Gradient: dx = dy, dupdates = dy picked at the indices.
 
-    x, indices and updates have equal lengths beside the axis; indices and updates have one shape.
+    x, indices and updates have equal lengths of the other axes; indices and updates have one shape.
     """
 
     axis: int
@@ -182,9 +182,9 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Te
 
     Returns: same shape as indices, but for what was broadcast; dtype of x.
 
-    Raises: ShapeError where the ranks differ, lengths beside the axis do not broadcast, or there is
-    no such axis; DTypeError for indices that are no integers. A run raises IndexError for an index
-    that is out of bounds.
+    Raises: ShapeError where the ranks differ, lengths of the other axes do not broadcast, or there
+    is no such axis; DTypeError for indices that are not integers. A run raises IndexError for an
+    index that is out of bounds.
 
     Source: the array API standard, take_along_axis.
 
@@ -378,7 +378,7 @@ def sort(
 
     Returns: same shape and dtype as x.
 
-    Raises: ShapeError if x has no such axis; DTypeError for what is no array.
+    Raises: ShapeError if x has no such axis; DTypeError for input that is not an array.
 
     Source: the array API standard, sort.
 
@@ -404,7 +404,7 @@ def argsort(
     descending: bool = False,
     stable: bool | None = True,
 ) -> Tensor:
-    """The places of the elements in order along an axis; NaN counts as the largest.
+    """The indices that sort the elements along an axis; NaN counts as the largest.
 
     Parameters:
         x: at least one axis, any dtype; complex numbers go by the real part, ties by the imaginary
@@ -416,7 +416,7 @@ def argsort(
 
     Returns: same shape as x, int64.
 
-    Raises: ShapeError if x has no such axis; DTypeError for what is no array.
+    Raises: ShapeError if x has no such axis; DTypeError for input that is not an array.
 
     Source: the array API standard, argsort.
 

@@ -1,4 +1,4 @@
-"""Indexing with arrays, and adding at indices."""
+"""Indexing with arrays (gather), and adding at indices (scatter)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def zeros_of(x: Tensor) -> Tensor:
 
 
 def check_integers(*indices: TensorType) -> None:
-    """DTypeError for indices that are no integers."""
+    """DTypeError for indices that are not integers."""
     for index in indices:
         if kind_of(index.dtype) not in "iu":
             raise DTypeError(f"an index is an integer, got {index!r}")
@@ -399,7 +399,7 @@ def _check_ints(x: TensorType, key: Key) -> None:
 def getitem(x: TensorLike, key: Any, /) -> Tensor:
     """x[key], as NumPy indexes.
 
-    How many elements a computed mask picks is known only when run: the result has an unknown
+    How many elements a computed mask picks is known only at run time: the result has an unknown
     length, which runs on NumPy and LLVM. On JAX, and under vmap, it is an error; use gg.where
     there, or gg.nonzero(mask, size=...).
 
@@ -411,7 +411,7 @@ def getitem(x: TensorLike, key: Any, /) -> Tensor:
     Returns: what NumPy's x[key] has for shape; dtype of x.
 
     Raises: ShapeError for too many indices, one that is out of bounds, or a mask that does not fit;
-    DTypeError for what is no index. A run raises IndexError for a computed index that is out of
+    DTypeError for an invalid index. A run raises IndexError for a computed index that is out of
     bounds, or a computed mask that does not fit.
 
     Source: NumPy's page "Indexing on ndarrays".
@@ -532,7 +532,7 @@ def _normal_key(x: Tensor, parts: list[Any]) -> tuple[Key, list[Tensor], int | N
 
 
 def is_basic(part: Any) -> bool:
-    """Whether a part of a key is no index tensor or mask."""
+    """Whether a part of a key is not an index tensor or mask."""
     return (
         part is None
         or part is Ellipsis
@@ -622,7 +622,7 @@ def add_at(x: TensorLike, key: Any, updates: TensorLike) -> Tensor:
     Returns: same shape and dtype as x.
 
     Raises: ShapeError for a key that does not fit x, or updates that do not broadcast; DTypeError
-    for what is no index, and for updates of a kind that x cannot hold, as floats for integers.
+    for an invalid index, and for updates of a kind that x cannot hold, such as floats for integers.
 
     Source: numpy.add.at.
 
@@ -674,8 +674,8 @@ def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: i
     Returns: same shape and dtype as x.
 
     Raises: ShapeError if x has no such axis, or updates do not broadcast; DTypeError for indices
-    that are no integers, and for updates of a kind that x cannot hold, as floats for integers. A
-    run raises IndexError for an index that is out of bounds.
+    that are not integers, and for updates of a kind that x cannot hold, such as floats for
+    integers. A run raises IndexError for an index that is out of bounds.
 
     >>> gg.evaluate(gg.scatter_add([1.0, 2.0, 3.0], [0, 0, 2], 10.0))
     array([21.,  2., 13.])
@@ -697,7 +697,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     Returns: x so, of its dtype.
 
     Raises: ShapeError if x has no such axis, or for an index that is known to be out of bounds;
-    DTypeError for indices that are no integers. A run raises IndexError for a computed index that
+    DTypeError for indices that are not integers. A run raises IndexError for a computed index that
     is out of bounds.
 
     Gradient: dx = dy added up at the indices, zeros elsewhere.

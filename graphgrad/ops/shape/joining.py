@@ -1,4 +1,4 @@
-"""Tensors joined along an axis, and cut along an axis."""
+"""Concatenating, stacking and splitting along an axis."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class ConcatPart(Op):
 
     Gradient: dx = dy among zeros.
 
-    For lengths known only when run.
+    For lengths known only at run time.
     """
 
     axis: int
@@ -176,7 +176,7 @@ def concat(
 
     Returns: a tensor whose length along the axis is the sum of theirs.
 
-    Raises: ShapeError for no tensors, or ranks or lengths beside the axis that differ; DTypeError
+    Raises: ShapeError for no tensors, or ranks or lengths of the other axes that differ; DTypeError
     for a dtype that one of theirs is not cast to.
 
     Source: the array API standard, concat.

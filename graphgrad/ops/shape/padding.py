@@ -1,4 +1,4 @@
-"""Elements moved, surrounded and repeated: flip, roll, pad, tile, repeat."""
+"""Flip, roll, pad, tile and repeat."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     Returns: same shape and dtype as x.
 
     Raises: ShapeError if x has no such axis, or there is not one shift for each; TypeError for a
-    shift that is no int.
+    shift that is not an int.
 
     Source: the array API standard, roll.
 
@@ -239,7 +239,7 @@ def _middle(length: Dim, a: Any, b: Any) -> tuple[Any, ...]:
 
 
 class EnsureLength(Op):
-    """y = x, checked when run to have so many places, or more, along an axis. Gradient: dx = dy.
+    """y = x, checked at run time to have so many places, or more, along an axis. Gradient: dx = dy.
 
     what  what needs them, for the error
     """
@@ -367,7 +367,7 @@ def tile(x: TensorLike, repetitions: Any, /) -> Tensor:
 
     Returns: x with the longer axes, more of them if there are more numbers; its dtype.
 
-    Raises: ShapeError for a negative number; TypeError for what are no integers.
+    Raises: ShapeError for a negative number; TypeError for input that is not integer.
 
     Source: the array API standard, tile.
 

@@ -1,4 +1,4 @@
-"""Where something holds: places of which only a run knows how many there are."""
+"""Indices of true elements, whose number is known only at run time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _rows_of_places(to: Any, x: Any) -> Any:
 
 
 class Nonzero(Counted):
-    """The places of the elements that are not 0, in row-major order: an output for each axis.
+    """The indices of the nonzero elements, in row-major order: an output for each axis.
 
     Gradient: none, the result is integer.
     """

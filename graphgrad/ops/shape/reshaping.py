@@ -1,4 +1,4 @@
-"""The same elements in another shape, or with the axes in another order."""
+"""Reshaping and transposing."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
     Returns: x in this shape, of its dtype.
 
     Raises: ShapeError where the numbers of elements differ, more than one length is left over, or x
-    has no length of that name; ValueError for another order.
+    has no length of that name; ValueError for an unknown order.
 
     Source: the array API standard, reshape.
 
@@ -244,7 +244,7 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
 
 
 class ReshapeLike(Op):
-    """The elements of x under the shape of the second input, which is known only when run.
+    """The elements of x under the shape of the second input, which is known only at run time.
 
     Gradient: dx = dy in the shape of x; none to like, or zero where lengths of it are unknown.
     """
@@ -283,7 +283,7 @@ class ReshapeLike(Op):
 
 @documented(ReshapeLike)
 def reshape_like(x: TensorLike, like: TensorLike) -> Tensor:
-    """x under the shape of another tensor, which may be known only when run.
+    """x under the shape of another tensor, which may be known only at run time.
 
     Parameters:
         x: a tensor of any shape and dtype.
@@ -472,7 +472,7 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
 
 class BroadcastLike(Op):
-    """x repeated to the shape of the second input, which is known only when run.
+    """x repeated to the shape of the second input, which is known only at run time.
 
     Gradient: dx = dy summed over the axes of repetition; none to like, or zero where lengths of
         it are unknown.
@@ -518,7 +518,7 @@ def broadcast_like(x: TensorLike, like: TensorLike) -> Tensor:
 
     Parameters:
         x: any shape and dtype.
-        like: a tensor; read for its shape only, which may be known only when run.
+        like: a tensor; read for its shape only, which may be known only at run time.
 
     Returns: same shape as like, dtype of x.
 
@@ -758,7 +758,7 @@ def flatten(x: TensorLike, order: str = "C") -> Tensor:
 
     Returns: x as a vector of its dtype.
 
-    Raises: DTypeError for what is no array of numbers; ValueError for another order.
+    Raises: DTypeError for non-numeric input; ValueError for an unknown order.
 
     Source: numpy.ravel.
 

@@ -1,4 +1,4 @@
-"""Basic indexing: integers, slices and new axes. One node reads, one node gives the gradient."""
+"""Basic indexing: integers, slices and new axes. One node reads, another computes the gradient."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Unslice(Op):
 
 
 class UnsliceLike(Op):
-    """y = zeros of the shape of the second input, known only when run, with y[key] = x.
+    """y = zeros of the shape of the second input, known only at run time, with y[key] = x.
 
     Gradient: dx = dy[key]; zero for the second input.
     """

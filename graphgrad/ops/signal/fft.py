@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms. Each op is linear, and its adjoint stands beside it.
+"""Discrete Fourier transforms. Each op is linear and is listed with its adjoint.
 
 With w = exp(-2 pi i / n), the transform of n numbers is y[k] = sum over j of x[j] w**(j k). A
 gradient is the plain transpose, without a conjugate, as JAX has it: where a real input makes
@@ -83,7 +83,8 @@ class Fourier(Op, abstract=True):
     axis_attrs = ("axis",)
 
     def length(self, x: TensorType, kind: str) -> Dim:
-        """The length of the axis; ShapeError where there is none, DTypeError for another dtype."""
+        """The length of the axis; ShapeError where there is none, DTypeError for an unsupported
+        dtype."""
         if self.axis >= len(x.shape) or x.shape[self.axis] == 0:
             raise ShapeError(f"a Fourier transform along axis {self.axis} of {x!r}")
         if kind_of(x.dtype) != kind:
@@ -184,7 +185,7 @@ class RfftAdjoint(Fourier):
 
 
 class RfftAdjointLike(Fourier):
-    """RfftAdjoint for as many j as a second input has, known only when run.
+    """RfftAdjoint for as many j as a second input has, known only at run time.
 
     Gradient: dy = Rfft of dx; zero for the second input.
     """
@@ -364,17 +365,17 @@ def fft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "bac
     """The discrete Fourier transform along an axis: y[k] = sum of x[j] exp(-2 pi i j k / n).
 
     Parameters:
-        x: at least one axis, any dtype; what is not complex becomes so.
+        x: at least one axis, any dtype; other dtypes become complex.
         n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
             None: all.
         axis: the axis.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with n along the axis; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int.
 
     Gradient: dx = fft(dy), cut or padded to the length of x; the real part of it for real x.
 
@@ -392,17 +393,17 @@ def ifft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "ba
     """The inverse of fft along an axis: x[j] = sum of y[k] exp(2 pi i j k / n) / n.
 
     Parameters:
-        x: at least one axis, any dtype; what is not complex becomes so.
+        x: at least one axis, any dtype; other dtypes become complex.
         n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
             None: all.
         axis: the axis.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with n along the axis; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int.
 
     Gradient: dx = ifft(dy), cut or padded to the length of x; the real part of it for real x.
 
@@ -425,13 +426,13 @@ def rfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "ba
         n: how many numbers are transformed, an int or a length: x is cut, or padded with zeros;
             None: all.
         axis: the axis.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with n // 2 + 1 along the axis; complex128, complex64 of float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int; DTypeError if x is complex.
 
     Source: the array API standard, rfft.
 
@@ -448,7 +449,7 @@ def irfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "b
     """The inverse of rfft along an axis.
 
     Parameters:
-        x: at least one axis, any dtype; what is not complex becomes so. Of x[0], and x[n / 2], only
+        x: at least one axis, any dtype; other dtypes become complex. Of x[0], and x[n / 2], only
             the real part counts.
         n: how many real numbers are made, of the first n // 2 + 1 of x, or x padded with zeros;
             None: 2 (m - 1) of m.
@@ -458,8 +459,8 @@ def irfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "b
 
     Returns: x with n along the axis; float64, float32 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int.
 
     Source: the array API standard, irfft.
 
@@ -482,8 +483,8 @@ def hfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "ba
 
     Returns: x with n along the axis; float64, float32 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int.
 
     Gradient: that of irfft(conj(x)).
 
@@ -507,8 +508,8 @@ def ihfft(x: TensorLike, /, n: Any = None, axis: int = -1, norm: str | None = "b
 
     Returns: x with n // 2 + 1 along the axis; complex128, complex64 of float32.
 
-    Raises: ShapeError if x has no such axis, nothing along it, or for another norm or an n below 1;
-    TypeError for an n that is no int; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axis, nothing along it, or for an unknown norm or an n below
+    1; TypeError for an n that is not an int; DTypeError if x is complex.
 
     Gradient: that of conj(rfft(x)).
 
@@ -541,17 +542,17 @@ def fftn(
     """The discrete Fourier transform over several axes: fft along each.
 
     Parameters:
-        x: at least one axis; any dtype; what is not complex becomes so.
+        x: at least one axis; any dtype; other dtypes become complex.
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the axes; None: all, or as many of the last ones as s has lengths.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: dx = fftn(dy), cut or padded to the lengths of x; the real part of it for real x.
 
@@ -575,17 +576,17 @@ def ifftn(
     """The inverse of fftn over several axes: ifft along each.
 
     Parameters:
-        x: at least one axis; any dtype; what is not complex becomes so.
+        x: at least one axis; any dtype; other dtypes become complex.
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the axes; None: all, or as many of the last ones as s has lengths.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: dx = ifftn(dy), cut or padded to the lengths of x; the real part of it for real x.
 
@@ -613,14 +614,14 @@ def rfftn(
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the axes; None: all, or as many of the last ones as s has lengths.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths, n // 2 + 1 along the last of the axes; complex128, complex64 of
     float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int; DTypeError if x is complex.
 
     Gradient: those of rfft and fft, one after the other.
 
@@ -645,18 +646,18 @@ def irfftn(
     """The inverse of rfftn over several axes: ifft along the others, irfft along the last.
 
     Parameters:
-        x: at least one axis; any dtype; what is not complex becomes so.
+        x: at least one axis; any dtype; other dtypes become complex.
         s: how many numbers are made along each of the axes: x is cut, or padded with zeros; None,
             or -1 for one of them: all.
         axes: the axes; None: all, or as many of the last ones as s has lengths.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths, 2 (m - 1) along the last of the axes unless s says another;
     float64, float32 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: those of ifft and irfft, one after the other.
 
@@ -683,17 +684,17 @@ def fft2(
     """The discrete Fourier transform over two axes: fft along each.
 
     Parameters:
-        x: at least two axes; any dtype; what is not complex becomes so.
+        x: at least two axes; any dtype; other dtypes become complex.
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the two axes.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: dx = fft2(dy), cut or padded to the lengths of x; the real part of it for real x.
 
@@ -716,17 +717,17 @@ def ifft2(
     """The inverse of fft2 over two axes: ifft along each.
 
     Parameters:
-        x: at least two axes; any dtype; what is not complex becomes so.
+        x: at least two axes; any dtype; other dtypes become complex.
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the two axes.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths; complex128, complex64 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: dx = ifft2(dy), cut or padded to the lengths of x; the real part of it for real x.
 
@@ -753,14 +754,14 @@ def rfft2(
         s: how many numbers are transformed along each of the axes: x is cut, or padded with zeros;
             None, or -1 for one of them: all.
         axes: the two axes.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths, n // 2 + 1 along the last of the axes; complex128, complex64 of
     float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int; DTypeError if x is complex.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int; DTypeError if x is complex.
 
     Gradient: those of rfft and fft, one after the other.
 
@@ -783,18 +784,18 @@ def irfft2(
     """The inverse of rfft2 over two axes: ifft along the others, irfft along the last.
 
     Parameters:
-        x: at least two axes; any dtype; what is not complex becomes so.
+        x: at least two axes; any dtype; other dtypes become complex.
         s: how many numbers are made along each of the axes: x is cut, or padded with zeros; None,
             or -1 for one of them: all.
         axes: the two axes.
-        norm: where 1 / n stands: "backward", in the inverse; "forward", here in the transform; or
-            "ortho", as the square root, in both.
+        norm: which transform has the factor 1 / n: "backward", the inverse; "forward", this one;
+            or "ortho", both, as its square root.
 
     Returns: x with these lengths, 2 (m - 1) along the last of the axes unless s says another;
     float64, float32 of complex64 and float32.
 
-    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for another
-    norm; TypeError for a length that is no int.
+    Raises: ShapeError if x has no such axes, nothing along one, s of another count, or for an
+    unknown norm; TypeError for a length that is not an int.
 
     Gradient: those of ifft and irfft, one after the other.
 
@@ -831,8 +832,8 @@ def fftfreq(n: Any, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
 
     Returns: a vector (n,).
 
-    Raises: ShapeError for an n below 1; TypeError for one that is no int; DTypeError for a dtype
-    that is not floating; DeviceError for another device.
+    Raises: ShapeError for an n below 1; TypeError for one that is not an int; DTypeError for a
+    dtype that is not floating; DeviceError for an unsupported device.
 
     Source: the array API standard, fftfreq.
 

@@ -1,4 +1,4 @@
-"""Bins that elements are in, and lines between points."""
+"""Bin indices and linear interpolation."""
 
 from __future__ import annotations
 

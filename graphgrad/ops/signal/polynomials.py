@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, the highest power first."""
+"""Polynomials as coefficient vectors, highest power first."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 
     Returns: y, of the shape of x and the promoted dtype.
 
-    Raises: ShapeError for what is no vector of coefficients.
+    Raises: ShapeError for input that is not a vector of coefficients.
 
     Gradient: dx = dy * p'(x), dp[k] = sum of dy * x**(n - 1 - k).
 
@@ -96,7 +96,7 @@ def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
 
     Returns: coefficients, as many as the longer of the two has.
 
-    Raises: ShapeError for what is no vector of coefficients.
+    Raises: ShapeError for input that is not a vector of coefficients.
 
     Gradient: da1 and da2 = the dy of their powers.
 
@@ -116,7 +116,7 @@ def polysub(a1: TensorLike, a2: TensorLike) -> Tensor:
 
     Returns: coefficients, as many as the longer of the two has.
 
-    Raises: ShapeError for what is no vector of coefficients.
+    Raises: ShapeError for input that is not a vector of coefficients.
 
     Gradient: da1 = the dy of its powers, da2 = -dy of them.
 
@@ -152,7 +152,7 @@ def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
 
     Returns: coefficients, one less than both have together.
 
-    Raises: ShapeError for what is no vector of coefficients.
+    Raises: ShapeError for input that is not a vector of coefficients.
 
     Gradient: as of convolve.
 
@@ -174,7 +174,7 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     Returns: (q, r), floating: as many coefficients of q as u has more than v, and one; and one less
         of r than v has, at least one. Leading zeros of r stay, which NumPy drops.
 
-    Raises: ShapeError for what is no vector of coefficients.
+    Raises: ShapeError for input that is not a vector of coefficients.
 
     Gradient: that of the long division.
 
@@ -206,7 +206,7 @@ def roots(p: TensorLike) -> Tensor:
         LAPACK. A run raises numpy.linalg.LinAlgError where the first coefficient is 0, which NumPy
         drops.
 
-    Raises: ShapeError for what is no vector of coefficients; DTypeError for float16.
+    Raises: ShapeError for input that is not a vector of coefficients; DTypeError for float16.
 
     Gradient: that of the eigenvalues: -dy * zero**k / p'(zero) for the coefficient of x**k, where
         no zero is double.
@@ -235,7 +235,7 @@ def polyder(p: TensorLike, m: int = 1) -> Tensor:
 
     Returns: coefficients, m less.
 
-    Raises: ShapeError for what is no vector of coefficients; ValueError for a negative m.
+    Raises: ShapeError for input that is not a vector of coefficients; ValueError for a negative m.
 
     Gradient: dp[k] = dy[k] times the power.
 
@@ -262,8 +262,8 @@ def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
 
     Returns: coefficients, m more.
 
-    Raises: ShapeError for what is no vector of coefficients, or another number of constants;
-        ValueError for a negative m.
+    Raises: ShapeError for input that is not a vector of coefficients, or another number of
+        constants; ValueError for a negative m.
 
     Gradient: dp[i] = dy[i] over the power, dk = dy of the last.
 
@@ -296,7 +296,7 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     Returns: coefficients, one more than there are zeros; float64 for integers and float16. Those of
         a real matrix are real.
 
-    Raises: ShapeError for what is no vector of known length, nor a square matrix of that.
+    Raises: ShapeError for input that is not a vector of known length, nor a square matrix of that.
 
     Gradient: that of the products of (x - zero); of a matrix, that of its eigenvalues, which has to
         have as many eigenvectors as columns.

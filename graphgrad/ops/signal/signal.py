@@ -212,7 +212,7 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
 
     Returns: a vector, of the promoted dtype.
 
-    Raises: ShapeError for what is no vector, or empty; ValueError for another mode.
+    Raises: ShapeError for input that is not a vector, or empty; ValueError for an unknown mode.
 
     Source: numpy.convolve.
 
@@ -233,8 +233,8 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
 
     Returns: a vector, of the promoted dtype.
 
-    Raises: ShapeError for what is no vector, or empty, or for "same" of unknown lengths; ValueError
-        for another mode.
+    Raises: ShapeError for input that is not a vector, or empty, or for "same" of unknown lengths;
+        ValueError for an unknown mode.
 
     Gradient: da[k + i] = sum of dy[k] conj(v[i]), dv accordingly.
 

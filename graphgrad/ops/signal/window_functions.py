@@ -1,4 +1,4 @@
-"""Windows of signals: vectors that fall off towards both ends."""
+"""Window functions that taper towards both ends."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def kaiser(M: Any, beta: TensorLike) -> Tensor:
 
     Returns: the shape of beta and one more axis (M,), its dtype.
 
-    Raises: TypeError for an M that is neither; for a beta that is no number GraphGradError without
-        SciPy (the extra `scipy`).
+    Raises: TypeError for an M that is neither; for a beta that is not a number GraphGradError
+        without SciPy (the extra `scipy`).
 
     Gradient: that of i0.
 

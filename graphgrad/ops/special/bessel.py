@@ -1,4 +1,4 @@
-"""Bessel functions of real order and argument, element by element."""
+"""Element-wise Bessel functions of real order and argument."""
 
 from __future__ import annotations
 

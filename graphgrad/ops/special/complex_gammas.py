@@ -1,4 +1,4 @@
-"""The gamma function and its kin of complex numbers; all are holomorphic beside their poles."""
+"""The gamma function and its relatives for complex numbers, holomorphic except at their poles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error function, its inverses and relatives.
+"""The error function, its inverses and related functions.
 
 Erf and Erfc work without SciPy (slower); the others need it.
 """

@@ -282,8 +282,8 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     Returns: y, of the broadcast shape, in the dtype of x; NaN where a tensor n is below 0.
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
-        other numbers than integers; TypeError for another n that is no int, ValueError if n < 0;
-        GraphGradError without SciPy (the extra `scipy`).
+        other numbers than integers; TypeError for another n that is not an int, ValueError if n <
+        0; GraphGradError without SciPy (the extra `scipy`).
 
     Source: scipy.special.polygamma.
 
@@ -360,7 +360,7 @@ def multigammaln(a: TensorLike, d: int, /) -> Tensor:
 
     Returns: y, of the shape and dtype of a.
 
-    Raises: DTypeError if a is complex; TypeError if d is no int, ValueError if d < 1;
+    Raises: DTypeError if a is complex; TypeError if d is not an int, ValueError if d < 1;
         GraphGradError without SciPy (the extra `scipy`).
 
     Gradient: da = dy * the sum of digamma(a + (1 - j) / 2) over j = 1 ... d.

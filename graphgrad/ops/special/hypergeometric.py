@@ -1,4 +1,4 @@
-"""Hypergeometric functions of real parameters, by which they have no gradient here."""
+"""Hypergeometric functions; there is no gradient with respect to their parameters."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def hyp1f1(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
 
     Returns: y, of the broadcast shape, in the dtype of x; floating parameters are promoted with it.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not real;
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-real input;
         GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
 
@@ -101,7 +101,7 @@ def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, x: TensorLike, /) -> Ten
 
     Returns: y, of the broadcast shape, in the dtype of x; floating parameters are promoted with it.
 
-    Raises: ShapeError if the shapes do not broadcast; DTypeError for what is not real;
+    Raises: ShapeError if the shapes do not broadcast; DTypeError for non-real input;
         GradientError where a gradient by a parameter is needed; GraphGradError without SciPy (the
         extra `scipy`).
 

@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions and their inverses, with gradients by every argument."""
+"""Incomplete gamma and beta functions and their inverses, with gradients for every argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entropies, and products with logarithms that are 0 where the factor is."""
+"""Entropies, and products x log(y) that are 0 where x is 0."""
 
 from __future__ import annotations
 

@@ -225,8 +225,8 @@ def expn(n: TensorLike, x: TensorLike, /) -> Tensor:
     Returns: y, of the broadcast shape, in the dtype of x.
 
     Raises: ShapeError if the shapes do not broadcast; DTypeError if x is complex, or n a tensor of
-        other numbers than integers; TypeError for another n that is no int; GraphGradError without
-        SciPy (the extra `scipy`).
+        other numbers than integers; TypeError for another n that is not an int; GraphGradError
+        without SciPy (the extra `scipy`).
 
     Source: scipy.special.expn.
 

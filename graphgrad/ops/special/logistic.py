@@ -65,7 +65,7 @@ def logit(x: TensorLike, /) -> Tensor:
 
     Parameters: x: any shape; floating or complex, ints and bools become float64.
 
-    Raises: DTypeError for what is no array of numbers.
+    Raises: DTypeError for non-numeric input.
 
     Source: scipy.special.logit.
 

@@ -1,4 +1,4 @@
-"""Families of ops that are a function of SciPy, which have its name as `scipy`.
+"""Families of ops that call a SciPy function, named by `scipy`.
 
 Other backends find their own function by that name. Orders and other arguments by which there is no
 derivative come first. Numbers are attributes; tensors are inputs of another op, `OfOrders`.
@@ -223,7 +223,7 @@ def with_orders(
 
 
 def is_order(n: Any) -> bool:
-    """Whether an order is no number, but a tensor or an array."""
+    """Whether an order is not a number, but a tensor or an array."""
     return isinstance(n, Tensor | list | tuple) or np.ndim(n) > 0
 
 

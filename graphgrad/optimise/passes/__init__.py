@@ -1,1 +1,1 @@
-"""Passes over whole programs, and the steps of the normal form that are no single rules."""
+"""Passes over whole programs, and the steps of the normal form that are not single rules."""

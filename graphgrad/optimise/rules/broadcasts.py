@@ -149,7 +149,7 @@ def transpose_of_broadcast(node: Node, inner: Node) -> Tensor | None:
 
 @rule(BroadcastLike, ReshapeLike, SumTo, UnsliceLike, SizeOf)
 def shape_from_an_input(node: Node) -> Tensor | None:
-    """what reads f(x, 0-d) only for its shape -> reads x, where x is an input of the program"""
+    """a node that reads f(x, 0-d) only for its shape -> reads x, an input of the program"""
     like = start = node.inputs[-1]
     for _ in range(_FAR):
         op = like.node.op

@@ -16,7 +16,7 @@ from ..rule import NodeOf, RewriteRule, rule
 
 @rule(Concat)
 def concat_of_one(node: NodeOf[Concat]) -> Tensor | None:
-    """concat(x, what is empty) -> x"""
+    """concat(x, an empty tensor) -> x"""
     kept = [x for x in node.inputs if x.shape[node.op.axis] != 0] or [node.inputs[0]]
     if len(kept) == len(node.inputs) > 1:
         return None

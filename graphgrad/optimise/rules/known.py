@@ -49,7 +49,7 @@ def reshape_to_known_lengths(node: NodeOf[Reshape]) -> Tensor | None:
 
 @rule(ConcatPart)
 def known_part(node: NodeOf[ConcatPart]) -> Tensor | None:
-    """the part of what was joined that was one of tensors of known lengths -> a slice"""
+    """the part of a concatenation that was one of its tensors, of known lengths -> a slice"""
     joined, *xs = node.inputs
     axis, index = node.op.axis, node.op.index
     lengths = [x.shape[axis] for x in xs[: index + 1]]
@@ -62,14 +62,14 @@ def known_part(node: NodeOf[ConcatPart]) -> Tensor | None:
 
 @rule(EnsureLike)
 def ensured_shape(node: Node) -> Tensor | None:
-    """x, checked when run to have the shape of y, which both are known to have -> x"""
+    """x, with a run-time check for the shape of y that is known to hold -> x"""
     x, like = node.inputs
     return x if like.type.static and x.shape == like.shape else None
 
 
 @rule(EnsureLength)
 def ensured_length(node: NodeOf[EnsureLength]) -> Tensor | None:
-    """x, checked when run to have so many places along an axis, whose length is known -> x"""
+    """x, with a run-time check for the length of an axis that is known -> x"""
     (x,) = node.inputs
     return x if isinstance(x.shape[node.op.axis], int) else None
 

@@ -85,7 +85,7 @@ def clip_with_one_bound(node: Node) -> Tensor | None:
 
 @rule(LogicalAnd, LogicalOr, LogicalXor, over=KNOWN)
 def with_true_or_false(node: Node) -> Tensor | None:
-    """x & True, x | False, x ^ False -> x; x & False, x | True -> that; x ^ True -> not x"""
+    """x & True, x | False, x ^ False -> x; x & False, x | True -> constant; x ^ True -> not x"""
     for x, value in with_number(node):
         if node.op is LOGICAL_XOR:
             return instead(node, LOGICAL_NOT, x) if value else x

@@ -85,7 +85,7 @@ def cuts_of_broadcast(node: Node) -> tuple[Tensor, ...] | None:
 
 @rule(Slice, of=Concat)
 def slice_of_concat(node: NodeOf[Slice], inner: NodeOf[Concat]) -> Tensor | None:
-    """concat(x, y, z)[i] -> what is read of one of them, or of a part of them joined"""
+    """concat(x, y, z)[i] -> a slice of one of them, or of some of them concatenated"""
     (t,), parts, axis = node.inputs, inner.inputs, inner.op.axis
     ends = ends_of_parts(inner)
     if None in node.op.key or ends is None:

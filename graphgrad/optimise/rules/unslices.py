@@ -53,7 +53,7 @@ def unslice_of_unslice(node: NodeOf[Unslice], inner: NodeOf[Unslice]) -> Tensor 
 
 @rule(Slice, of=Unslice)
 def slice_of_unslice(node: NodeOf[Slice], inner: NodeOf[Unslice]) -> Tensor | None:
-    """what is read where x was put -> that of x; what is read of the zeros -> 0"""
+    """a slice of x put into zeros -> a slice of x; a slice of the zeros -> 0"""
     (t,), (y,), (x,) = node.inputs, node.outputs, inner.inputs
     put, read = inner.op.key, node.op.key
     if not x.type.static or None in put or None in read:
@@ -91,7 +91,7 @@ class _Block(NamedTuple):
 
 @rule(Add, AddN, over=Unslice, level=ROUNDING)
 def sum_of_unslices(node: Node) -> Tensor | None:
-    """pieces put into zeros, added -> concat of those that do not overlap; the sum of the concats
+    """a sum of tensors padded with zeros -> concat of those that do not overlap; a sum of concats
 
     A piece is added to 0.0, which makes 0.0 of a -0.0, as adding the zeros around the others did.
     """

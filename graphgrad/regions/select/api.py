@@ -35,7 +35,7 @@ class Selector:
     """
 
     def op(self, *types: str) -> Selection:
-        """The nodes of these op types, each a site of its own.
+        """Select the nodes of these op types, each as a separate site.
 
         Parameters: *types: such as "Relu".
 
@@ -72,7 +72,7 @@ class Selector:
         return self._chosen(Matching("name", patterns, matches, names_near(patterns), fixed=True))
 
     def where(self, predicate: Callable[[Node], Any]) -> Selection:
-        """The nodes for which predicate(node) is true, each a site of its own.
+        """Select the nodes for which predicate(node) is true, each as a separate site.
 
         Parameters: predicate: a function of a Node.
 
@@ -112,7 +112,7 @@ class Selector:
 
         Returns: a Selection.
 
-        Raises: RegionError for what are no tensors.
+        Raises: RegionError for anything but tensors.
 
         >>> x = gg.variable(2.0)
         >>> y = gg.exp(x * x)
@@ -123,7 +123,7 @@ class Selector:
         return self._chosen(Between(_tensors(xs, "xs"), _tensors(ys, "ys")))
 
     def scope(self, name: str) -> Selection:
-        """The nodes named under a name scope, as one region.
+        """Select all nodes in a name scope, as one region.
 
         Parameters: name: such as "model/enc".
 
@@ -181,7 +181,7 @@ class Selector:
         return self._chosen(Ruled(rule))
 
     def variables(self, *patterns: str) -> Selection:
-        """The variables that are to be trained, for `graph.mark(..., together=True)`.
+        """Select the trainable variables, for `graph.mark(..., together=True)`.
 
         Parameters: *patterns: shell patterns of their names, such as "enc/*"; none: all of them.
 

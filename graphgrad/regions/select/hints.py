@@ -17,7 +17,7 @@ _difflib = LazyModule("difflib")
 
 
 def check_op_type(op_type: Any) -> None:
-    """RegionError for what is no op type that has inputs."""
+    """RegionError for input that is not an op type that has inputs."""
     if not isinstance(op_type, str):
         raise RegionError(f"an op type is a string such as 'Relu', got {op_type!r}")
     if op_type not in OP_TYPES:

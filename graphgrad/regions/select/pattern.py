@@ -81,7 +81,7 @@ def _is_variable(form: Any) -> bool:
 
 
 def check_form(form: Any) -> None:
-    """RegionError for what is no form, or names an op type that is not there."""
+    """RegionError for input that is not a form, or names an op type that is not there."""
     if form is None or _is_variable(form):
         raise RegionError(f"a pattern begins with an op type, got {form!r}, which matches anything")
     stack = [form]

@@ -80,7 +80,7 @@ def _in_dual_cone(g: Tensor, u: Tensor) -> Tensor:
     QUINTON, fan=True, traps="a quadratic program: another solver differs near 1e-6", needs=(FEW,)
 )
 def jd_upgrad(ds: list[Tensor]) -> Tensor:
-    """The mean of the gradients, each projected to where it conflicts with none."""
+    """The mean of the gradients, each projected so that it conflicts with none."""
     weights = _even(ds)[:, None] * m.eye(len(ds), dtype=ds[0].dtype)
     return _weighted(ds, m.sum(_in_dual_cone(_gramian(ds), weights), 0))
 
@@ -92,7 +92,7 @@ def jd_upgrad(ds: list[Tensor]) -> Tensor:
     needs=(FEW,),
 )
 def jd_dualproj(ds: list[Tensor]) -> Tensor:
-    """The mean, projected to where it conflicts with no gradient."""
+    """The mean, projected so that it conflicts with no gradient."""
     return _weighted(ds, _in_dual_cone(_gramian(ds), _even(ds)[None])[0])
 
 
@@ -104,7 +104,7 @@ def jd_dualproj(ds: list[Tensor]) -> Tensor:
 def jd_mgda(
     ds: list[Tensor], *, epsilon: Annotated[float, NON_NEGATIVE] = 1e-3, iterations: Count = 100
 ) -> Tensor:
-    """The convex combination of the least norm, by Frank-Wolfe."""
+    """The convex combination of least norm, found by Frank-Wolfe."""
     g, start = _gramian(ds), _even(ds)
 
     def turn(_: Any, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -127,7 +127,7 @@ def jd_mgda(
     needs=(shapes(orders="times times"),),
 )
 def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
-    """Each gradient, less what conflicts with the others in a drawn order, summed."""
+    """The sum of the gradients, each without its conflicts with the others, in random order."""
     j = _rows(ds)
     squares = m.sum(m.square(j), -1)
     total = m.zeros_like(j[0])
@@ -153,7 +153,7 @@ def jd_pcgrad(ds: list[Tensor], *, orders: Draw) -> Tensor:
 def jd_graddrop(
     ds: list[Tensor], *, uniform: Uniform, leak: Annotated[float, PROBABILITY] = 0.0
 ) -> Tensor:
-    """Of each element the sign that a uniform number picks, by how pure it is."""
+    """For each element, the values of one sign, picked at random by the purity of the signs."""
     j = m.stack(ds)
     purity = 0.5 * (1.0 + m.sum(j, 0) / m.sum(m.abs(j), 0))
     up, down = m.logical_and(purity > uniform, j > 0), m.logical_and(purity < uniform, j < 0)
@@ -163,7 +163,7 @@ def jd_graddrop(
 
 @together("Liu et al. 2021, Conflict-averse gradient descent", fan=True, needs=(FEW,))
 def jd_cagrad(ds: list[Tensor], *, c: Annotated[float, NON_NEGATIVE] = 0.5) -> Tensor:
-    """The mean, moved by c of its length to where the worst gradient improves most."""
+    """The mean, moved by c times its norm to improve the worst gradient most."""
     g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
     b = m.matvec(g, _even(ds))
     radius = c * m.root(m.mean(b))
@@ -198,7 +198,7 @@ def _least_of_norm(g: Tensor, b: Tensor, radius: Tensor) -> Tensor:
     traps="rank by tolerance: not continuous",
 )
 def jd_aligned_mtl(ds: list[Tensor], *, scale: Literal["min", "median", "rmse"] = "min") -> Tensor:
-    """Gradients whose principal components are brought to one length, averaged."""
+    """The mean of the gradients after their principal components are scaled to the same length."""
     g, one = _gramian(ds), m.eye(len(ds), dtype=ds[0].dtype)
     total = m.sum(_diagonal(g))
     g = g / m.where(total > 0, total, 1.0)
@@ -232,7 +232,7 @@ def jd_imtlg(ds: list[Tensor]) -> Tensor:
 
 @together("Liu et al. 2024, ConFIG: towards conflict-free training of PINNs", fan=True)
 def jd_config(ds: list[Tensor]) -> Tensor:
-    """The direction that has equal cosines with all gradients, as long as its projections."""
+    """The direction with equal cosines to all gradients, as long as the sum of projections."""
     j = _rows(ds)
     length = m.root(m.sum(m.square(j), -1, keepdims=True))
     units = m.where(length > 0, j / m.where(length > 0, length, 1.0), 0.0)
@@ -247,7 +247,7 @@ def jd_config(ds: list[Tensor]) -> Tensor:
     needs=(Need("times is at least 2 trim + 1", lambda times, trim: times > 2 * trim),),
 )
 def jd_trimmed_mean(ds: list[Tensor], *, trim: Places = 1) -> Tensor:
-    """The mean of each element without its largest and its least values."""
+    """The mean of each element without its largest and smallest values."""
     return m.mean(m.sort(m.stack(ds), axis=0)[trim : len(ds) - trim], 0)
 
 
@@ -260,7 +260,7 @@ def jd_trimmed_mean(ds: list[Tensor], *, trim: Places = 1) -> Tensor:
     ),
 )
 def jd_krum(ds: list[Tensor], *, byzantine: Places = 1, selected: Count = 1) -> Tensor:
-    """The mean of the gradients that are nearest to their neighbours."""
+    """The mean of the gradients that are closest to their neighbours."""
     count = len(ds)
     g = _gramian(ds)
     squares = _diagonal(g)

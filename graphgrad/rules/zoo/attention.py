@@ -21,7 +21,7 @@ EPSILON = "epsilon has no sign"
 
 @pull_two(ACHTIBAT, contract="attribution", traps=EPSILON, on=("Add",))
 def attn_add(dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8) -> tuple[Tensor, ...]:
-    """For x + y: each has its share of the sum."""
+    """For x + y: each operand gets its share of the sum."""
     dz = dy / (x + y + epsilon)
     return x * dz, y * dz
 
@@ -30,7 +30,7 @@ def attn_add(dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8) -> t
 def attn_matmul(
     dy: Tensor, x: Tensor, y: Tensor, epsilon: NonNegative = 1e-8
 ) -> tuple[Tensor, ...]:
-    """For x @ y: the factors of each product have half of its share."""
+    """For x @ y: both factors of each product get half of its share."""
     dz = dy / (2.0 * m.matmul(x, y) + epsilon)
     at_x = m.matmul(dz, m.swapaxes(y, -1, -2))
     return x * at_x, y * m.matmul(m.swapaxes(x, -1, -2), dz)
@@ -45,7 +45,7 @@ def attn_matmul(
 def attn_multiply(
     dy: Tensor, x: Tensor, y: Tensor, carries: Literal["both", "first", "second"] = "both"
 ) -> tuple[Tensor, ...]:
-    """For x y: half of it to each factor that carries relevance, or all to one."""
+    """For x y: half for each factor that carries relevance, or all for one of them."""
     first = {"both": 0.5, "first": 1.0, "second": 0.0}[carries]
     return dy * first, dy * (1.0 - first)
 
@@ -66,7 +66,7 @@ def attn_mean(dy: Tensor, x: Tensor, axis: Axis = -1, epsilon: NonNegative = 1e-
 def attn_softmax(
     dy: Tensor, x: Tensor, axis: Axis = -1, temperature: Positive = 1.0, over: Axis | None = None
 ) -> Tensor:
-    """For softmax(x / temperature): x (R - y sum of R); where x is -infinity nothing."""
+    """For softmax(x / temperature): x (R - y sum of R), and 0 where x is -infinity."""
     at = x / temperature
     total = m.sum(dy, axis if over is None else over, keepdims=True)
     kept = m.where(at == -float("inf"), 0.0, at)
@@ -79,13 +79,13 @@ def attn_softmax(
     contract="attribution",
 )
 def pattern_attribution(w: Tensor, patterns: Finite) -> Tensor:
-    """For a layer: errors go back through its weights times a pattern of the same shape."""
+    """For a layer: errors are sent back through its weights times a pattern of the same shape."""
     return w * patterns
 
 
 @pull(ACHTIBAT, contract="attribution")
 def attn_divide(dy: Tensor, x: Tensor, factor: Positive = 2.0) -> Tensor:
-    """For an identity: the gradient is divided, as by the number of factors of a product."""
+    """For an identity: the gradient is divided, such as by the number of factors of a product."""
     return dy / factor
 
 
@@ -126,7 +126,7 @@ def attn_layer_norm(
     epsilon: NonNegative = 1e-6,
     variance_epsilon: NonNegative = 1e-5,
 ) -> Tensor:
-    """Layer norm along the last axis, of which the deviation is a constant."""
+    """Layer norm along the last axis, with the standard deviation as a constant."""
     at = m.identity(x)
     y = _normalised(at, w, b, variance_epsilon)
     return x * m.gradients(y, at, dy / (y + epsilon), overrides={})
@@ -140,7 +140,7 @@ def attn_layer_norm(
     contract="attribution",
 )
 def attn_rms_norm(dy: Tensor, x: Tensor, w: Draw, variance_epsilon: NonNegative = 1e-5) -> Tensor:
-    """RMS norm along the last axis: all of it passes."""
+    """RMS norm along the last axis; the whole relevance passes."""
     return dy
 
 
@@ -150,7 +150,7 @@ def attn_rms_norm(dy: Tensor, x: Tensor, w: Draw, variance_epsilon: NonNegative 
     contract="attribution",
 )
 def attn_normalise(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
-    """x over its norm: all of it passes."""
+    """x over its norm; the whole relevance passes."""
     return dy
 
 
@@ -166,7 +166,7 @@ ACTIVATIONS: Any = {"silu": m.silu, "gelu": lambda x: m.gelu(x), "relu": m.relu,
 def attn_identity(
     dy: Tensor, x: Tensor, f: Literal["silu", "gelu", "relu", "tanh"] = "silu"
 ) -> Tensor:
-    """An activation, as gradient times input has it: dy f(x) / x."""
+    """An activation, for gradient times input: dy f(x) / x."""
     return dy * ACTIVATIONS[f](x) / (x + 1e-10)
 
 
@@ -181,7 +181,7 @@ def _halved(t: Tensor) -> Tensor:
 def attn_attention(
     q: Tensor, k: Tensor, v: Tensor, scale: Positive = 1.0, kind: Literal["attn", "cp"] = "attn"
 ) -> Tensor:
-    """A head of attention, for gradient times input: both products halved, or weights constant."""
+    """An attention head, for gradient times input: both products halved, or constant weights."""
     scores = m.matmul(q, m.swapaxes(k, -1, -2)) * scale
     if kind == "cp":
         return m.matmul(m.stop_gradient(m.softmax(scores, axis=-1)), v)

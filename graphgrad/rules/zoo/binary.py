@@ -64,7 +64,7 @@ def _window(x: Tensor, window: PositiveOrInfinite | None) -> Tensor:
 
 @learned(BENGIO, lambda x: signed(x))
 def sign_ste(x: Tensor, window: Positive | None = None) -> Tensor:
-    """The sign of x, that of 0 being 1."""
+    """The sign of x, where the sign of 0 is 1."""
     return _window(x, window)
 
 
@@ -76,7 +76,7 @@ def to_zero_ste(x: Tensor) -> Tensor:
 
 @passing(BENGIO)
 def dpu_round_ste(x: Tensor) -> Tensor:
-    """x rounded to the nearest, negative halves upwards."""
+    """x rounded to the nearest integer; negative ties are rounded up."""
     return m.where(m.logical_and(x < 0, m.ceil(x) - x == 0.5), m.ceil(x), m.rint(x))
 
 
@@ -105,7 +105,7 @@ def magnitude_aware_sign(x: Tensor, window: Positive = 1.0) -> Tensor:
     lambda x: signed(x) * _scale(x),
 )
 def xnor(x: Tensor, window: Positive = 1.0) -> Tensor:
-    """As magnitude_aware_sign, the scale being differentiated as in the paper."""
+    """Like magnitude_aware_sign, but with the derivative of the scale, as in the paper."""
     return 1.0 / float(m.count(x[..., 0])) + _scale(x) * _window(x, window)
 
 
@@ -118,7 +118,7 @@ def _ternary(x: Tensor, threshold: NonNegative | None) -> Tensor:
 def ternary(
     x: Tensor, threshold: NonNegative | None = None, window: Positive | None = 1.0
 ) -> Tensor:
-    """-1, 0 or 1 by a threshold, 0.7 times the mean magnitude if none is given."""
+    """-1, 0 or 1, with a threshold of 0.7 times the mean magnitude by default."""
     return _window(x, window)
 
 
@@ -131,7 +131,7 @@ def ternary(
 def ttq(
     x: Tensor, positive: Tensor, negative: Tensor, threshold: NonNegative = 0.05
 ) -> tuple[Tensor, ...]:
-    """-negative, 0 or positive, two scales that learn."""
+    """-negative, 0 or positive, with two learned scales."""
     up, down = x > threshold, x < -threshold
     dx = m.where(up, positive, m.where(down, negative, 1.0))
     return dx, m.where(up, 1.0, 0.0), m.where(down, -1.0, 0.0)
@@ -175,7 +175,7 @@ def binary_quant(x: Tensor, scale: Positive = 1.0, clamped: bool = False) -> Ten
     lambda x, scale, threshold: m.where(m.abs(x) > threshold * scale, m.sign(x) * scale, 0.0),
 )
 def ternary_quant(x: Tensor, scale: Positive = 1.0, threshold: NonNegative = 0.5) -> Tensor:
-    """-scale, 0 or scale, by a threshold in units of the scale."""
+    """-scale, 0 or scale, with a threshold in units of the scale."""
     return m.where(m.abs(x) > threshold * scale, scale, 0.0)
 
 

@@ -49,7 +49,7 @@ def clip_value(d: Tensor, limit: PositiveOrInfinite) -> Tensor:
 
 @gate("Mikolov 2012, Statistical language models based on neural networks")
 def clip_range(d: Tensor, low: Finite = -1.0, high: Finite = 1.0) -> Tensor:
-    """Each element of the gradient is brought between two bounds."""
+    """Each element of the gradient is clipped to two bounds."""
     return m.clip(d, low, high)
 
 
@@ -62,32 +62,32 @@ def _shrunk(d: Tensor, limit: Positive, example: int | None) -> Tensor:
 
 @gate(PASCANU)
 def clip_norm(d: Tensor, limit: Positive, axis: Axis | None = None) -> Tensor:
-    """A gradient whose norm is over the limit is shrunk to it; with an axis, per example."""
+    """A gradient whose norm exceeds the limit is scaled down to it; with an axis, per example."""
     example = None if axis is None else m.normal_axis(axis, d.ndim)
     return rounded_once(lambda d: _shrunk(d, limit, example), d)
 
 
 @gate("folklore")
 def nan_guard(d: Tensor, nan: Number = 0.0, limit: Bound | None = None) -> Tensor:
-    """NaN in the gradient becomes a number; infinities become plus or minus the limit."""
+    """NaN in the gradient is replaced by a number, and infinities by plus or minus the limit."""
     return m.nan_to_num(d, nan=nan, posinf=limit, neginf=None if limit is None else -limit)
 
 
 @gate("optax, DeepMind 2020")
 def zero_nans(d: Tensor) -> Tensor:
-    """NaN becomes 0; an infinity stays."""
+    """NaN is replaced by 0; infinities are unchanged."""
     return m.where(m.isnan(d), 0.0, d)
 
 
 @gate("optax, DeepMind 2020; Shazeer and Stern 2018, Adafactor")
 def clip_block_rms(d: Tensor, limit: Positive = 1.0) -> Tensor:
-    """Divided by what the root mean square exceeds the limit by."""
+    """The gradient divided by max(1, root mean square / limit)."""
     return d / m.maximum(1.0, m.root(m.mean(_squares(d))) / limit)
 
 
 @gate("Yong et al. 2020, Gradient centralization: a new optimization technique")
 def centralise(d: Tensor, axis: Axis = 0) -> Tensor:
-    """Less its mean over all axes but that of the outputs; a vector stays."""
+    """The gradient minus its mean over all axes but that of the outputs; a vector is unchanged."""
     if d.ndim < 2:
         return d
     kept = m.normal_axis(axis, d.ndim)
@@ -96,20 +96,20 @@ def centralise(d: Tensor, axis: Axis = 0) -> Tensor:
 
 @gate("optax, DeepMind 2020")
 def normalise(d: Tensor, epsilon: NonNegative = 1e-6) -> Tensor:
-    """Divided by its norm."""
+    """The gradient divided by its norm."""
     return d / (m.root(m.sum(_squares(d))) + epsilon)
 
 
 @gate("Sun et al. 2017, meProp: sparsified back propagation for accelerated deep learning")
 def meprop(d: Tensor, k: Count = 1) -> Tensor:
-    """The k elements of the last axis that are largest in magnitude."""
+    """Only the k elements of the gradient with the largest magnitude along the last axis."""
     size = m.abs(d)
     return m.where(size >= m.topk(size, k)[0][..., -1:], d, 0.0)
 
 
 @gate("Chen et al. 2020, Just pick a sign; Neelakantan et al. 2015, Adding gradient noise")
 def gradient_noise(d: Tensor, noise: Finite = 0.0) -> Tensor:
-    """A tensor of noise is added."""
+    """A tensor of noise is added to the gradient."""
     return d + noise
 
 
@@ -117,27 +117,27 @@ def gradient_noise(d: Tensor, noise: Finite = 0.0) -> Tensor:
 def grad_dropout(
     d: Tensor, uniform: Chance = 1.0, rate: Annotated[float, PROBABILITY] = 0.1
 ) -> Tensor:
-    """Zero where a tensor of uniform numbers is below the rate, the rest scaled up."""
+    """Zero where a tensor of uniform numbers is below the rate; the rest is scaled up."""
     return m.where(uniform < rate, 0.0, d) / max(1.0 - rate, 1e-30)
 
 
 @gate("Wiedemann et al. 2020, Dithered backprop: a sparse and quantized backpropagation algorithm")
 def dithered(d: Tensor, step: Positive = 1.0, uniform: Chance = 0.5) -> Tensor:
-    """Rounded to multiples of a step after a uniform number's dither, which is taken off again."""
+    """The gradient rounded to multiples of a step, with subtractive dither."""
     dither = step * (uniform - 0.5)
     return step * m.floor((d + dither) / step + 0.5) - dither
 
 
 @gate("Wang et al. 2018, Training deep neural networks with 8-bit floating point numbers")
 def low_precision(d: Tensor, bits: Bits = 8) -> Tensor:
-    """Rounded to 2**bits - 1 steps of its largest magnitude."""
+    """The gradient rounded to 2**bits - 1 steps of its largest magnitude."""
     step = m.maximum(m.max(m.abs(d)), 1e-30) / (2 ** (bits - 1) - 0.5)
     return step * m.rint(d / step)
 
 
 @gate("Zhou et al. 2016, DoReFa-Net: training low bitwidth convolutional neural networks")
 def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Chance = 0.5) -> Tensor:
-    """In bits of twice its largest magnitude, rounded after a uniform number is added."""
+    """The gradient quantised to bits over twice its largest magnitude, with stochastic rounding."""
     most, levels = 2.0 * m.maximum(m.max(m.abs(d)), 1e-30), 2**bits - 1
     place = m.clip(d / most + 0.5 + (uniform - 0.5) / levels, 0.0, 1.0)
     return most * (m.rint(place * levels) / levels - 0.5)
@@ -145,7 +145,7 @@ def dorefa_gradient(d: Tensor, bits: Bits = 8, uniform: Chance = 0.5) -> Tensor:
 
 @through("Liao, Leibo, Poggio 2016, How important is weight symmetry in backpropagation?")
 def sign_symmetry(w: Tensor, scale: Positive = 1.0) -> Tensor:
-    """For a layer: errors go back through the signs of its weights."""
+    """For a layer: errors are sent back through the signs of its weights."""
     return scale * m.sign(w)
 
 
@@ -194,7 +194,7 @@ def clip_global_norm(
     norm: Annotated[float, POSITIVE_OR_INFINITE] = 2.0,
     epsilon: NonNegative = 0.0,
 ) -> list[Tensor]:
-    """All gradients are shrunk by one factor, if their common norm is over the limit."""
+    """All gradients are scaled by one factor if their global norm exceeds the limit."""
     length = _norm(ds, norm)
     factor = limit / m.maximum(length + epsilon, limit)
     return [d * factor for d in ds]
@@ -216,7 +216,7 @@ def _units(x: Tensor) -> Tensor:
 def clip_adaptive(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive = 0.01, epsilon: NonNegative = 1e-3
 ) -> list[Tensor]:
-    """Each unit's gradient is shrunk where it is longer than limit times the unit's weights."""
+    """Each unit's gradient is clipped to the norm of the unit's weights times the limit."""
     most = [limit * m.maximum(_units(x), epsilon) for x in xs]
     pairs = zip(ds, most, strict=True)
     return [m.where(_units(d) < b, d, b * d / m.maximum(_units(d), 1e-6)) for d, b in pairs]
@@ -226,7 +226,7 @@ def clip_adaptive(
 def normalise_global(
     ds: list[Tensor], xs: list[Tensor], *, epsilon: NonNegative = 0.0
 ) -> list[Tensor]:
-    """All gradients are divided by their common norm."""
+    """All gradients are divided by their global norm."""
     length = _norm(ds) + epsilon
     return [d / length for d in ds]
 
@@ -235,7 +235,7 @@ def normalise_global(
 def skip_not_finite(
     ds: list[Tensor], xs: list[Tensor], *, skipped: Finite = 0.0, errors: Count = 5
 ) -> list[Tensor]:
-    """All are 0 if any element is not finite, unless `errors` steps in a row were skipped."""
+    """All gradients are 0 if any element is not finite, for at most `errors` steps in a row."""
     fine = m.all(m.stack([m.all(m.isfinite(d)) for d in ds]))
     passes = m.logical_or(fine, m.as_tensor(skipped) >= errors)
     return [m.where(passes, d, 0.0) for d in ds]
@@ -261,7 +261,7 @@ def _shrunk_examples(d: Tensor, squares: Tensor, limit: Positive) -> Tensor:
 def per_example_global_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive
 ) -> list[Tensor]:
-    """Tensors whose first axis is examples: each example's gradients are shrunk together."""
+    """The gradients of each example (first axis) are clipped by their global norm."""
     squares = sum_of([m.reshape(s, (-1,)) for s in _of_examples(ds)])
     return [_shrunk_examples(d, squares, limit) for d in ds]
 
@@ -273,7 +273,7 @@ def per_example_global_norm_clip(
 def per_example_layer_norm_clip(
     ds: list[Tensor], xs: list[Tensor], *, limit: Positive, uniform: bool = True
 ) -> list[Tensor]:
-    """Tensors whose first axis is examples: each is shrunk to its share of the limit."""
+    """The gradient of each example (first axis) and tensor is clipped to its share of the limit."""
     sizes = [m.count(d[:1]) for d in ds]
     shares = [1 / len(ds) if uniform else size / sum(sizes) for size in sizes]
     pairs = zip(ds, _of_examples(ds), shares, strict=True)

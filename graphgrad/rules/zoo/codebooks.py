@@ -51,7 +51,7 @@ def rotated(x: Tensor, target: Tensor) -> Tensor:
 
 @passing(OORD, needs=(CODES,))
 def vq_st(x: Tensor, codebook: Draw) -> Tensor:
-    """The nearest code; the gradient passes to x, the codes learn by a loss."""
+    """The nearest code; the gradient passes to x, and a loss trains the codes."""
     return nearest(x, codebook)
 
 
@@ -68,7 +68,7 @@ def vq_sync(x: Tensor, codebook: Draw, nu: NonNegative = 0.2) -> Tensor:
 
 @soft(FIFTY, nearest, needs=(CODES,))
 def vq_rotation(x: Tensor, codebook: Draw) -> Tensor:
-    """The nearest code; the gradient is turned back by the rotation that takes x there."""
+    """The nearest code; the gradient is rotated back by the rotation that takes x to it."""
     return rotated(x, m.stop_gradient(nearest(x, codebook)))
 
 
@@ -78,7 +78,7 @@ def vq_rotation(x: Tensor, codebook: Draw) -> Tensor:
     needs=(shapes(x="... features", target="... features"),),
 )
 def vq_rotate_to(x: Tensor, target: Draw) -> Tensor:
-    """A target; the gradient is turned back by the rotation that takes x there."""
+    """A target; the gradient is rotated back by the rotation that takes x to it."""
     return rotated(x, target)
 
 
@@ -88,13 +88,13 @@ def vq_rotate_to(x: Tensor, target: Draw) -> Tensor:
     needs=(CODES,),
 )
 def vq_cosine(x: Tensor, codebook: Draw) -> Tensor:
-    """The code of the least angle, on the sphere; the gradient is that of x / norm(x)."""
+    """The code with the smallest angle, on the sphere; the gradient is that of x / norm(x)."""
     return unit(x)
 
 
 @formula(OORD, traps="means, not sums", needs=(CODES,))
 def vq_commitment(x: Tensor, codebook: Draw, commitment: NonNegative = 1.0) -> Tensor:
-    """A loss that keeps x near its code: the mean of (x - code)**2."""
+    """A loss that keeps x close to its code: the mean of (x - code)**2."""
     return commitment * m.mean(m.square(x - m.stop_gradient(nearest(x, codebook))))
 
 
@@ -106,7 +106,7 @@ def vq_commitment(x: Tensor, codebook: Draw, commitment: NonNegative = 1.0) -> T
 def vq_learned_loss(
     x: Tensor, codebook: Tensor, commitment: NonNegative = 1.0, pull: NonNegative = 1.0
 ) -> Tensor:
-    """A loss by which x and its code come near each other."""
+    """A loss that pulls x and its code towards each other."""
     code = nearest(x, codebook)
     to_code = m.mean(m.square(x - m.stop_gradient(code)))
     to_x = m.mean(m.square(m.stop_gradient(x) - code))
@@ -128,7 +128,7 @@ def _projected(matrix: Tensor, codebook: Tensor) -> Tensor:
     needs=(PROJECTED,),
 )
 def sim_vq(x: Tensor, matrix: Draw, codebook: Draw, rotation: bool = True) -> Tensor:
-    """The nearest of codes that a matrix makes; x learns as with `vq_rotation` or `vq_st`."""
+    """The nearest code of a transformed codebook; gradients as in `vq_rotation` or `vq_st`."""
     code = m.stop_gradient(nearest(x, _projected(matrix, codebook)))
     return rotated(x, code) if rotation else passed(code, x)
 
@@ -137,7 +137,7 @@ def sim_vq(x: Tensor, matrix: Draw, codebook: Draw, rotation: bool = True) -> Te
 def sim_vq_loss(
     x: Tensor, matrix: Tensor, codebook: Draw, commitment: NonNegative = 0.25
 ) -> Tensor:
-    """A loss by which the matrix learns, and x comes near its code."""
+    """A loss that trains the matrix and pulls x towards its code."""
     code = nearest(x, _projected(matrix, codebook))
     to_code = m.mean(m.square(x - m.stop_gradient(code)))
     return m.mean(m.square(m.stop_gradient(x) - code)) + commitment * to_code
@@ -150,7 +150,7 @@ def sim_vq_loss(
     needs=(shapes(x="... n", target="... n", noise="... n"),),
 )
 def diveq(x: Tensor, target: Tensor, noise: Draw, variance: NonNegative = 1e-2) -> Tensor:
-    """x, moved by its distance to a target in a direction that is drawn; both learn."""
+    """x, moved by its distance to a target in a random direction; both are learned."""
     return _along(x, target, noise, variance)
 
 
@@ -185,7 +185,7 @@ def lfq(
     activation: Activation = "identity",
     clamp: Positive | None = None,
 ) -> Tensor:
-    """scale times the sign of x, that of 0 being -1; the gradient passes, or that of a clamp."""
+    """scale times the sign of x (that of 0 is -1); the gradient is that of x, or of a clamp."""
     return _lookup_free(x, activation, clamp)
 
 
@@ -248,7 +248,7 @@ def fsq(
     hard: bool = False,
     epsilon: NonNegative = 1e-3,
 ) -> Tensor:
-    """Each feature bounded by a tanh and rounded to so many levels; the round passes."""
+    """Each feature bounded by a tanh and rounded to a number of levels; gradients pass rounding."""
     return _fsq(x, levels, symmetric, hard, epsilon, False)
 
 
@@ -262,7 +262,7 @@ def fsq(
     ),
 )
 def latent_quantise(x: Tensor, levels: Levels, axis: Axis = -1) -> Tensor:
-    """Each feature, along an axis, to the nearest of its values; the gradient passes."""
+    """Each feature, along an axis, rounded to the nearest of its values; the gradient passes."""
     x, ys = m.moveaxis(x, axis, -1), []
     for i, n in enumerate(levels):
         values = [k / (n - n % 2) - 0.5 for k in range(n)]
@@ -289,7 +289,7 @@ def _residual(x: Tensor, layers: int, coded: Callable[[int, Tensor], Tensor]) ->
     needs=(shapes(x="* features", codebooks="layers codes features"),),
 )
 def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
-    """The sum of the nearest codes of what is left; around: one straight-through step for all."""
+    """The sum of the nearest codes of each residual; around: one straight-through step for all."""
     layers = m.length(codebooks, 0)
     total = _residual(x, layers, lambda i, left: passed(nearest(left, codebooks[i]), left))
     return passed(total, x) if around else total
@@ -297,7 +297,7 @@ def residual_vq(x: Tensor, codebooks: Draw, around: bool = True) -> Tensor:
 
 @formula(ZEGHIDOUR, needs=(LEVELS,))
 def residual_fsq(x: Tensor, levels: Levels, layers: Layers = 2) -> Tensor:
-    """Finite scalar quantisation of what is left of a clamped x, each layer at a finer scale."""
+    """Finite scalar quantisation of the residual of a clamped x, each layer at a finer scale."""
 
     def coded(i: int, left: Tensor) -> Tensor:
         scale = _vector(x, [float(level) ** -i for level in levels])
@@ -312,7 +312,7 @@ def residual_fsq(x: Tensor, levels: Levels, layers: Layers = 2) -> Tensor:
 
 @formula(ZEGHIDOUR)
 def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
-    """Lookup-free quantisation of what is left, each layer at half the scale."""
+    """Lookup-free quantisation of the residual, each layer at half the scale."""
     return _residual(
         x, layers, lambda i, left: passed(m.where(left > 0, 2.0**-i, -(2.0**-i)), left)
     )
@@ -325,7 +325,7 @@ def residual_lfq(x: Tensor, layers: Layers = 2) -> Tensor:
     ),
 )
 def residual_sim_vq(x: Tensor, codebooks: Draw, matrices: Draw, rotation: bool = True) -> Tensor:
-    """SimVQ of what is left, layer by layer."""
+    """SimVQ of the residual, layer by layer."""
 
     def coded(i: int, left: Tensor) -> Tensor:
         code = m.stop_gradient(nearest(left, _projected(matrices[i], codebooks[i])))
@@ -346,7 +346,7 @@ def _hot_bits(bits: Tensor) -> Tensor:
     needs=(shapes(x="... bits", drawn="... bits"),),
 )
 def binary_mapper(x: Tensor, drawn: Draw) -> Tensor:
-    """One-hot of the number that drawn bits are; backward, the product of their probabilities."""
+    """The one-hot vector of a number of random bits; backward, the product of probabilities."""
     count = m.length(x)
     y = m.ones_like(x[..., :1])
     for i in range(count):

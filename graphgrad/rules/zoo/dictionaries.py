@@ -26,7 +26,7 @@ def _rect(u: Tensor) -> Tensor:
 def jump_relu(
     x: Tensor, threshold: Tensor, bandwidth: Positive = 1e-3, to_input: bool = False
 ) -> tuple[Tensor, ...]:
-    """x where it is over a threshold that learns, else 0."""
+    """x above a learned threshold, otherwise 0."""
     jump = threshold / bandwidth * _rect((x - threshold) / bandwidth)
     passes = m.where(x > threshold, 1.0, 0.0)
     return passes + jump if to_input else passes, -jump
@@ -36,7 +36,7 @@ def jump_relu(
 def jump_step(
     x: Tensor, threshold: Tensor, bandwidth: Positive = 1e-3, to_input: bool = False
 ) -> tuple[Tensor, ...]:
-    """1 where x is over a threshold that learns, else 0: for the number of active units."""
+    """1 above a learned threshold, otherwise 0: for the number of active units."""
     jump = _rect((x - threshold) / bandwidth) / bandwidth
     return jump if to_input else m.zeros_like(jump), -jump
 
@@ -53,7 +53,7 @@ def _largest(x: Tensor, k: int) -> Tensor:
     traps="which of equals counts",
 )
 def topk_relu(x: Tensor, k: Count) -> Tensor:
-    """The k largest of the last axis, where they are positive, else 0."""
+    """The k largest elements of the last axis, if positive; otherwise 0."""
     return m.where(x > 0, 1.0, 0.0) * _largest(x, k)
 
 
@@ -74,7 +74,7 @@ def _largest_of_all(x: Tensor, k: float) -> Tensor:
     ),
 )
 def batch_topk_relu(x: Tensor, k: Size) -> Tensor:
-    """The k largest per example of the whole batch, where they are positive, else 0."""
+    """The k largest elements per example, chosen over the whole batch, if positive; otherwise 0."""
     return m.where(x > 0, 1.0, 0.0) * _largest_of_all(x, k)
 
 

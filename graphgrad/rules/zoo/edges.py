@@ -27,13 +27,13 @@ def _safe(t: Tensor, there: Tensor) -> Tensor:
 
 @pulled(SOFTJAX, lambda x: m.where(x > 0, m.sqrt(_safe(x, x > 0)), 0.0), contract="exact")
 def safe_sqrt(dy: Tensor, x: Tensor, undefined: Undefined = 0.0) -> Tensor:
-    """The square root, 0 below 0, and no infinite gradient at 0."""
+    """The square root, 0 for negative x, with a finite gradient at 0."""
     return m.where(x > 0, dy / (2.0 * m.sqrt(_safe(x, x > 0))), undefined)
 
 
 @formula(SOFTJAX, traps="the value is changed as well: log(0) is 0")
 def safe_log(x: Tensor) -> Tensor:
-    """The logarithm, and 0 for what is not positive."""
+    """The logarithm, and 0 for arguments that are not positive."""
     return m.where(x > 0, m.log(_safe(x, x > 0)), 0.0)
 
 
@@ -122,7 +122,7 @@ def hypot(dy: Tensor, x: Tensor, y: Tensor, undefined: Undefined = 0.0) -> tuple
     traps="0 at the origin in torch, NaN in TensorFlow (undefined)",
 )
 def arctan2(dy: Tensor, y: Tensor, x: Tensor, undefined: Undefined = 0.0) -> tuple[Tensor, ...]:
-    """The angle of (x, y), with a gradient at the origin."""
+    """The angle of (x, y), with a defined gradient at the origin."""
     squares = m.square(x) + m.square(y)
     there = squares > 0
     d = dy / _safe(squares, there)
@@ -151,7 +151,7 @@ def power(dy: Tensor, x: Tensor, y: Tensor, undefined: Undefined = 0.0) -> tuple
     traps="NaN where both are -infinity (undefined)",
 )
 def logaddexp(dy: Tensor, x: Tensor, y: Tensor, undefined: Undefined = 0.5) -> tuple[Tensor, ...]:
-    """log(exp(x) + exp(y)); where both are -infinity, each gets a part."""
+    """log(exp(x) + exp(y)); if both are -infinity, each gets a part of the gradient."""
     lost = m.logical_and(x == y, x == -float("inf"))
     far = m.where(x == y, 0.0, x - y)
     return (
@@ -162,7 +162,7 @@ def logaddexp(dy: Tensor, x: Tensor, y: Tensor, undefined: Undefined = 0.5) -> t
 
 @pulled(TENSORFLOW, lambda x, y: m.maximum(x, y), contract="exact")
 def maximum_first(dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-    """The larger; of equals, x gets all."""
+    """The maximum; if both are equal, x gets the whole gradient."""
     return m.where(x >= y, dy, 0.0), m.where(x >= y, 0.0, dy)
 
 
@@ -174,13 +174,13 @@ def _at_least(squares: Tensor, least: NonNegative) -> Tensor:
 
 @formula("optax, DeepMind 2020")
 def safe_norm(x: Tensor, least: NonNegative = 0.0, axis: Axis | None = -1) -> Tensor:
-    """The norm, but at least a number; where it is not over that, nothing flows."""
+    """The norm, bounded from below; the gradient is 0 at the bound."""
     return _at_least(m.sum(m.square(x), axis), least)
 
 
 @formula("optax, DeepMind 2020")
 def safe_rms(x: Tensor, least: NonNegative = 0.0) -> Tensor:
-    """The root of the mean square, but at least a number; there nothing flows."""
+    """The root mean square, bounded from below; the gradient is 0 at the bound."""
     return _at_least(m.mean(m.square(x)), least)
 
 
@@ -199,7 +199,7 @@ def l2_normalise(
 
 @formula("torch, Paszke et al. 2019")
 def cosine(x: Tensor, y: Tensor, epsilon: Positive = 1e-8) -> Tensor:
-    """The cosine of the angle of x and y along the last axis, norms being at least epsilon."""
+    """The cosine similarity of x and y along the last axis, with norms of at least epsilon."""
     return m.sum(l2_normalise(x, epsilon) * l2_normalise(y, epsilon), -1)
 
 

@@ -1,4 +1,4 @@
-"""Words for what rows take, one meaning for one name; and what an example gives for it."""
+"""What parameters of rows mean, by name or by row and name; and what an example gives for them."""
 
 
 def _read(text: str) -> dict[str, str]:
@@ -7,158 +7,211 @@ def _read(text: str) -> dict[str, str]:
 
 WORDS = _read("""
 a: the first input of the gates, a probability
-above: how much wider it is above the threshold
-activation: what is done before
-again: uniform numbers that were drawn for the second time
-alpha: how steep, how high or how sparse it is
-around: whether one step passes the gradient around all
-at_zero: what holds at 0
-atol: how far they may be apart
-axis: the axis along which it goes
-b: the bias, or the second input
-backward: whether the gradient is treated likewise; a temperature: that of the backward
-band: half the width of where it passes
-bandwidth: how wide the rectangle at the threshold is
-baseline: what a score is compared with
-beta: how steep it is
-bits: how many bits a value has
-budget: the sum
-byzantine: how many may be wrong
+above: the relative width above the threshold
+activation: the function applied first
+adaround v: the learned part that decides the rounding
+again: a second draw of uniform numbers
+aimle alpha: the relative strength
+alpha: the steepness
+around: whether one straight-through step covers all layers
+at_zero: the slope at 0
+atan alpha: the steepness
+atol: the absolute tolerance
+attn_attention k: the keys
+attn_attention kind: the variant of the rule
+attn_attention q: the queries
+attn_attention scale: the factor of the scores
+attn_attention v: the values
+attn_divide factor: the divisor of the gradient
+attn_identity f: the activation
+axis: the axis along which the rule acts
+b: the bias
+backward: the temperature of the backward pass
+band: half the width of the band that passes gradients
+bandwidth: the width of the rectangle at the threshold
+baseline: the baseline that scores are compared with
+batch_topk_relu k: the number of elements per example that are kept
+beta: the steepness
+bits: the number of bits of a value
+budget: the sum of the result
+byzantine: the number of gradients that may be wrong
 c: the slope outside
-carries: which factors carry relevance
+carries: the factors that carry relevance
 centre: the middle of the interval
+circ_step alpha: the width
 clamp: the largest magnitude of a smooth clamp
-clamped: whether the gradient is cut off outside
-clip: the largest magnitude that counts
+clamped: whether the gradient is zero outside of the clamp
+clip: the largest magnitude that passes gradients
 codebook: the codes (codes, features)
 codebooks: the codes of each layer (layers, codes, features)
 columns: the sums of the columns
-commitment: the weight of what draws x to its code
-control: a function of logistic samples that builds graph
+commitment: the weight of the term that pulls x towards its code
+control: a control variate, a function of logistic samples that returns tensors
 cost: the true costs
-damping: how far each step goes
-delta: how much more or less
-density: of what density the noise is
+damping: the size of each step
+delta: the strength of the correction
+density: the density of the noise
 descending: whether the largest comes first
 distance: half the width of the interval
-distribution: how a soft swap goes
-drawn: bits that were drawn
-edges: where an edge belongs
-epsilon: what is added, so that nothing is divided by 0
-eta: the weight of the control
-event: a function of time and states that builds graph
+distribution: the distribution that smooths a swap
+drawn: the drawn bits
+ede k: the factor of the slope
+edges: on which side of an edge the edge itself is
+entmax alpha: the sparsity, 1 for softmax and 2 for sparsemax
+entmax_learned alpha: the sparsity, 1 for softmax and 2 for sparsemax
+epsilon: a small number that prevents division by 0
 error: the error of the output
-errors: after how many skipped steps it passes
-f: which activation
-factor: what a gradient is multiplied or divided by
+errors: the number of skipped steps in a row after which gradients pass
+eta: the weight of the control variate
+event: a function of time and states that returns tensors
+f: the function
+factor: the factor of the gradient
+fake_float8_rows backward: whether the gradient is quantised too
+fake_numerical_gradient alpha: the largest slope
 feedback: fixed weights
-first: what was drawn for the first branch
-format: which 8-bit floats
+first: the draw of the first branch
+format: the 8-bit floating-point format
 forward: the temperature of the draw
-gain: the factor of the normalisation before
-gamma: how much more what has the sign of the sum counts
-gap: by how much the drawn one leads
-gated: whether it is x times a step
-group: how many neighbours of the last axis share a step
+gain: the factor of the preceding normalisation
+gamma: the extra weight of contributions with the sign of the sum
+gap: the lead of the drawn class
+gated: whether the smooth form is x times a smooth step
+group: the number of neighbours along the last axis that share a step
 h: the weight of the wide densities
-hard: whether a clip stands for the tanh
+halves: the rounding of ties
+hard: whether a clip replaces the tanh
 height: the gradient at 0
-halves: where halves go
-high: the upper end
-inside: what is asked whether it is inside
-iterations: how many turns
-jitter: how far below the best an expert is drawn
-k: how many; a slope: how steep; a head: the keys
-kind: which rule
-layers: how many
-leak: what passes elsewhere
+high: the upper bound
+inside: whether the exact or the rounded value decides what is inside the range
+iterations: the number of iterations
+jd_aligned_mtl scale: the common length of the principal components
+jd_cagrad c: the distance from the mean, relative to its norm
+jd_graddrop leak: the share of the dropped sign that passes
+jd_mgda epsilon: the step size at which the iteration stops
+jitter: the distance from the best within which an expert may be drawn
+k: the steepness
+layers: the number of layers
+leak: the slope below the threshold
+leaky_step k: the slope above the threshold
 learns: whether the scale is differentiated
-least: the least that counts
-levels: how many values
-limit: the largest that is let through
-log2_t: the logarithm of the threshold, base 2
-loss: a function of bits that builds graph
-low: the lower end
+least: the smallest value that is used
+levels: the number of levels
+limit: the bound
+log2_t: the base-2 logarithm of the threshold
+log_tailed alpha: the slope below the threshold
+logic_gates b: the second input of the gates, a probability
+logic_gates w: the weights of the gates
+logic_gates_gumbel b: the second input of the gates, a probability
+logic_gates_gumbel w: the weights of the gates
+logic_gates_st b: the second input of the gates, a probability
+logic_gates_st w: the weights of the gates
+loss: a function of bits that returns tensors
+low: the lower bound
 mask: the mask
 matrices: the matrix of each layer
-matrix: what makes codes of the codebook
+matrix: the matrix that transforms the codebook
 mean: the mean of the noise
-method: how it is ordered
-mode: how smooth the step is
+meprop k: the number of elements that are kept
+method: the sorting method
+mode: the smoothness of the step
 most: the largest slope
-mu: the middle
-n: how many terms
-nan: what a NaN becomes
-narrow: whether the least integer is left out
+mu: the centre
+n: the number of terms
+nan: the replacement for NaN
+narrow: whether the smallest integer is not used
 negative: the scale of negative numbers
-network: which places are compared
-noise: noise that was drawn
+network: the pairs that are compared
+noise: a draw of the noise
 norm: the order of the norm
-nu: how much more
-objective: what the true solution costs, (..., 1)
+nu: the extra weight of the gradient
+objective: the cost of the true solution, (..., 1)
 of_square: whether epsilon bounds the squared norm
-orders: for each gradient an order of all
-over: the axis of the sum, where it differs
-p: the root
-patterns: what weights are multiplied by
+orders: for each gradient, a permutation of all gradients
+over: the axis of the sum, if it is another one
+p: the order of the root
+patterns: the pattern that the weights are multiplied by
 period: the length of a period
+phantom layers: the number of damped steps
 phi: the exponent
+piecewise_leaky w: half the width of the window
 positive: the scale of positive numbers
-pull: the weight of what draws the code to x
-q: which quantile; a head: the queries
-radius: how large, or how far
-rate: how many are dropped
-reward: what the sample earned
+power_of_two high: the largest exponent
+power_of_two low: the smallest exponent
+pull: the weight of the term that pulls the code towards x
+q: the quantile
+q_pseudo_spike alpha: the exponent
+radius: the radius
+rate: the share of elements that are dropped
+rate_escape slope: the largest slope
+reward: the reward of the sample
 rotation: whether the gradient is rotated
 rows: the sums of the rows
-rtol: how far they may be apart, as a part of the second
-s: how much wider the wide densities are
-sample: what was drawn
-scale: what it is multiplied by
-scores: what the choice goes by
-selected: how many are averaged
-sense: what is sought
-shift: what is added to alpha
-side: where it passes
-sigma: how wide it is
-skipped: how many steps in a row were skipped
-slope: how steep it is
-softness: how wide the step is
+rtol: the tolerance relative to the second input
+s2nn beta: the slope above the threshold
+s: the relative width of the wide densities
+sample: the drawn sample
+scale: the scale
+scores: the scores by which elements are selected
+selected: the number of gradients that are averaged
+sense: whether the solver minimises or maximises
+shake a: the first branch
+shake b: the second branch
+shake backward: the drawn weight of a in the backward pass
+shake forward: the drawn weight of a in the forward pass
+shift: the number that is added to alpha
+side: the side that passes gradients
+sigma: the width
+skipped: the number of steps in a row that were skipped
+slope: the steepness
+soft_equal epsilon: a small shift that decides ties
+soft_greater epsilon: a small shift that decides ties
+soft_greater_equal epsilon: a small shift that decides ties
+soft_isclose epsilon: a small shift that decides ties
+soft_less epsilon: a small shift that decides ties
+soft_less_equal epsilon: a small shift that decides ties
+soft_not_equal epsilon: a small shift that decides ties
+soft_round radius: the number of steps on either side
+soft_top_k k: the number of elements
+softness: the width of the smooth step
 solution: the true solution
-solve: a function of costs that builds graph
-sparsity: the part that is left out
-start: where the iteration starts
-standardised: whether x is standardised and squashed first
+solve: a solver, a function of costs that returns tensors
+sparsity: the share of elements that are left out
 squared: whether the distance is squared
-steepness: how steep it is
-step: the step
-strength: how far the costs are moved
+standardised: whether x is standardised and squashed first
+start: the initial value of the iteration
+steepness: the steepness
+step: the step size
+strength: the distance by which the costs are moved
+super_spike alpha: the height
 symmetric: whether the grid is symmetric
-tau: how much of a potential stays
-time: when the event is
-t: how steep it is
-target: what is aimed at
-temperature: how soft it is
-tensors: those whose gradients meet
-threshold: from where it counts
-times: to how many tasks it is handed
-to_input: whether x has the gradient of the step, too
-trim: how many at each end are left out
-two_sides: whether both sides are asked
-undefined: the gradient where there is none
-uniform: uniform numbers that were drawn, in [0, 1)
+t: the steepness
+target: the target
+tau: the share of a potential that remains
+temperature: the temperature
+tensors: the tensors whose gradients are changed together
+threshold: the threshold
+time: the time of the event
+times: the number of tasks that read x
+to_input: whether x gets the gradient of the step, too
+topk_relu k: the number of elements that are kept
+trim: the number of values that are left out at each end
+ttq threshold: the threshold
+two_sides: whether the solver is called on both sides
+undefined: the gradient where the derivative does not exist
+uniform: uniform random numbers in [0, 1)
 upper: whether the window has an upper end
-v: what learns; a head: the values
-variance: how much noise there is
-variance_epsilon: what is added to the variance
+v: the learned part
+variance: the variance of the noise
+variance_epsilon: a small number that is added to the variance
 w: weights
 weights: the weights of the tasks
-width: half of its width, in x
-window: half of its width
+width: half of the width, in units of x
+window: half of the width of the window
 x: a tensor
+xlogy zero: the inputs whose zeros give the gradient 0
 y: a tensor
-zero: the zero point; or where the gradient is 0
-zero_is: whether zero is a real number, or is rounded and when
+zero: the zero point
+zero_is: whether the zero point is a real number or rounded, and when
 """)
 
 EXAMPLES = _read("""

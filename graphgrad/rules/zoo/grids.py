@@ -94,7 +94,7 @@ def int_quant(
     axis: Axis | None = None,
     group: Count | None = None,
 ) -> Tensor:
-    """x in integers times a step, from a zero point; step and zero learn.
+    """x as integers times a step, with a zero point; step and zero point are learned.
 
     dx = dy inside; dstep = factor * sum of dy * (round(v) - v inside, else bound - zero), dzero =
     -factor * step * sum of dy outside, v = x / step + zero.
@@ -165,7 +165,7 @@ def quantise_and_dequantise(
     bits: SIGNED_BITS = 8,
     halves: Literal["even", "up"] = "even",
 ) -> Tensor:
-    """x in signed integers of a step for which both ends of a range have room."""
+    """x as signed integers times a step, such that both ends of a range fit."""
     return m.where(m.logical_and(x >= low, x <= high), 1.0, 0.0)
 
 
@@ -182,7 +182,7 @@ def _lsq_rows(x: Tensor, step: Tensor, bits: int) -> Tensor:
 
 @learned(f"Esser et al. 2020, Learned step size quantization; {PARETO}", _lsq_rows)
 def lsq_rows(x: Tensor, step: Tensor, bits: LOW_BITS = 4) -> tuple[Tensor, ...]:
-    """x in multiples of a step per row that learns; of 1 bit, step times the sign of x."""
+    """x in multiples of a learned step per row; with 1 bit, the step times the sign of x."""
     low, high = integer_range(bits) if bits > 1 else (-1, 1)
     s, factor = _learned_step(x, step, high)
     v = x / s
@@ -207,7 +207,7 @@ def _stretched(v: Tensor, bits: int, clip: float) -> tuple[Tensor, float]:
 def stretched_elastic(
     x: Tensor, step: Tensor, bits: LOW_BITS = 2, clip: Annotated[float, Domain(0, 1, "()")] = 0.99
 ) -> tuple[Tensor, ...]:
-    """x on an even number of levels without 0, or, of 0 bits, on -1, 0 and 1; the step learns."""
+    """x on an even number of levels without 0, or, for 0 bits, on -1, 0 and 1; learned step."""
     s, factor = _learned_step(x, step, 1.0 if bits < 2 else 2 ** (bits - 1) - 1)
     v = x / s
     q, most = _stretched(v, bits, clip)
@@ -240,7 +240,7 @@ def _token_value(x: Tensor, low: int, high: int, symmetric: bool) -> Tensor:
 def fake_quantise_tokens(
     x: Tensor, low: Integer = -128, high: Integer = 127, symmetric: bool = False
 ) -> Tensor:
-    """Each row on the grid of its own extremes; the step is a constant of the backward."""
+    """Each row on a grid between its own extremes; the step is constant in the backward pass."""
     step, zero = _token_grid(x, low, high, symmetric)
     q = m.rint(x * (1.0 / step)) + zero
     return m.where(m.logical_and(q >= low, q <= high), 1.0, 0.0)
@@ -277,7 +277,7 @@ def fake_float8_rows(
     learns: bool = False,
     backward: bool = False,
 ) -> Tensor:
-    """Each row as 8-bit floats, scaled so that its largest magnitude is the largest of these."""
+    """Each row as 8-bit floats, scaled so that its largest magnitude is the largest float."""
     size, largest = m.abs(x), FLOAT8[format][2]
     most = m.max(size, -1, keepdims=True)
     scale = m.maximum(most, 1e-12) / largest
@@ -305,7 +305,7 @@ def _kept(scores: Tensor, sparsity: float) -> Tensor:
 def supermask(
     scores: FiniteTensor, w: Tensor, sparsity: Annotated[float, Domain(0, 1)] = 0.5
 ) -> tuple[Tensor, ...]:
-    """The weights of the highest scores; scores and weights learn."""
+    """The weights with the highest scores; scores and weights are learned."""
     return w, m.where(_kept(scores, sparsity), 1.0, 0.0)
 
 
@@ -313,7 +313,7 @@ def supermask(
     "the masks of torchao, 2024", lambda w, mask: w * mask, needs=(shapes(w="...", mask="..."),)
 )
 def apply_mask(w: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-    """w * mask, whose gradient passes to both as it is."""
+    """w * mask; both get the whole gradient."""
     return m.ones_like(w), m.ones_like(w)
 
 
@@ -339,7 +339,7 @@ def bitnet_int8(x: Tensor, epsilon: Size = 1e-5) -> Tensor:
     traps="the sign of 0 is -1 in the paper, 0 in code",
 )
 def bitnet_binary(x: Tensor) -> Tensor:
-    """Weights as the sign of what they are over their mean, times their mean magnitude."""
+    """The signs of weights minus their mean, times their mean magnitude."""
     return m.mean(m.abs(x)) * m.where(x > m.mean(x), 1.0, -1.0)
 
 
@@ -351,7 +351,7 @@ def _bit_linear(x: Tensor, w: Tensor, b: Tensor | None, epsilon: float) -> Tenso
 def bitnet_linear(
     dy: Tensor, x: Tensor, w: Tensor, b: Tensor | None = None, epsilon: Size = 1e-5
 ) -> tuple[Tensor, ...]:
-    """x (..., inputs) in 8 bits times w (outputs, inputs) in ternary; factors are the quantised."""
+    """8-bit x (..., inputs) times ternary w (outputs, inputs); gradients use these factors."""
     flat = m.reshape(dy, (-1, m.length(dy)))
     rows = m.reshape(bitnet_int8(x, epsilon), (-1, m.length(x)))
     dw = m.matmul(m.swapaxes(flat, 0, 1), rows)
@@ -375,7 +375,7 @@ def _fp4(x: Tensor) -> Tensor:
     traps="at and beyond 6: 0 here and in the Python, 1 / k at 6 in the CUDA kernel",
 )
 def dge_fp4(x: Tensor, k: Positive = 5.0, most: Positive = 3.0) -> Tensor:
-    """x on the values of 4-bit floats, with the slope of a power between two values."""
+    """x rounded to 4-bit floats; the slope between two values is that of a power function."""
     slope = m.zeros_like(x)
     for low, high in pairwise(FP4_SIGNED):
         u = m.abs(2.0 * (x - low) / (high - low) - 1.0)
@@ -397,7 +397,7 @@ def _tqt_step(log2_t: Tensor, bits: int) -> Tensor:
     ),
 )
 def tqt(x: Tensor, log2_t: FiniteTensor, bits: Bits = 8) -> tuple[Tensor, ...]:
-    """x in steps that are powers of two; the logarithm of the threshold learns."""
+    """x in steps that are powers of two, with a learned threshold."""
     low, high = integer_range(bits)
     s = _tqt_step(log2_t, bits)
     v = x / s
@@ -409,7 +409,7 @@ def tqt(x: Tensor, log2_t: FiniteTensor, bits: Bits = 8) -> tuple[Tensor, ...]:
 
 @passing("Gupta et al. 2015, Deep learning with limited numerical precision")
 def stochastic_round(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
-    """x in multiples of a step, rounded up by chance; the gradient passes."""
+    """x in multiples of a step, with stochastic rounding; the gradient passes."""
     return step * m.floor(x / step + uniform)
 
 
@@ -418,7 +418,7 @@ def stochastic_round(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tenso
     "2021, Differentiable model compression via pseudo quantization noise"
 )
 def noise_quant(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
-    """x with uniform noise of a step in place of rounding."""
+    """x with uniform noise of width step, instead of rounding."""
     return x + step * (uniform - 0.5)
 
 
@@ -427,7 +427,7 @@ def noise_quant(x: Tensor, uniform: Uniform, step: Positive = 1.0) -> Tensor:
     lambda x, v, step: step * (m.floor(x / step) + _rectified(v)),
 )
 def adaround(x: Tensor, v: Tensor, step: Positive = 1.0) -> Tensor:
-    """x rounded up or down by a part that v learns; x gets its gradient as if not rounded."""
+    """x rounded up or down as v learns; x gets its gradient as if it were not rounded."""
     return x + step * _rectified(v)
 
 
@@ -445,7 +445,7 @@ def power_of_two(x: Tensor, low: Integer = -8, high: Integer = 8) -> Tensor:
 
 @pull("Lee, Kim, Ham 2021, Network quantization with element-wise gradient scaling", linear=False)
 def ewgs(dy: Tensor, x: Tensor, delta: NonNegative = 0.1) -> Tensor:
-    """For rounding: more for elements that the gradient moves to where they are rounded to."""
+    """For rounding: the gradient is larger if its sign agrees with the rounding error."""
     return dy * (1.0 + delta * m.sign(dy) * (x - m.rint(x)))
 
 
@@ -458,7 +458,7 @@ def ewgs(dy: Tensor, x: Tensor, delta: NonNegative = 0.1) -> Tensor:
     ),
 )
 def qil(x: Tensor, centre: Tensor, distance: Tensor, levels: Count = 3) -> tuple[Tensor, ...]:
-    """x pruned below an interval, clipped above and rounded within; the interval learns."""
+    """x pruned below a learned interval, clipped above it and rounded inside it."""
     u = (m.abs(x) - centre) / (2.0 * distance)
     inside = m.where(m.logical_and(u >= -0.5, u <= 0.5), 1.0, 0.0)
     rise = inside / (2.0 * distance)

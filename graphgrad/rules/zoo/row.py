@@ -222,12 +222,16 @@ class ZooRow:
         return f"a rule for {site if places > 1 or 'd' in self.operands else 'one floating input'}"
 
     def _raised(self) -> str:
-        what = "RegionError if no input is floating" if self.builds else "GradientError elsewhere"
-        return f"TypeError or ValueError for a parameter outside of its domain; {what}"
+        what = (
+            "RegionError if no input is floating"
+            if self.builds
+            else "GradientError at another site"
+        )
+        return f"TypeError or ValueError for a parameter outside its domain; {what}"
 
     def _of_parameter(self, name: str) -> str:
         stars = "*" * (self.signature.parameters[name].kind is Parameter.VAR_POSITIONAL)
-        said = WORDS.get(name, "a parameter of the formula")
+        said = WORDS.get(f"{self.name} {name}", WORDS.get(name, "a parameter of the formula"))
         return f"    {stars}{name}: {said}{_in_words(self.hints[name])}."
 
 

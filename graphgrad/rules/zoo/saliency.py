@@ -26,7 +26,7 @@ def guided(dy: Tensor, x: Tensor) -> Tensor:
     contract="attribution",
 )
 def deconvnet(dy: Tensor, x: Tensor) -> Tensor:
-    """The deconvolutional network: positive gradients pass, active unit or not."""
+    """The deconvolutional network: only positive gradients pass, also of inactive units."""
     return m.maximum(dy, 0.0)
 
 
@@ -54,13 +54,13 @@ def beta_smooth(x: Tensor, beta: Positive = 10.0) -> Tensor:
     contract="attribution",
 )
 def rectgrad(dy: Tensor, x: Tensor, threshold: Finite = 0.0) -> Tensor:
-    """For ReLU: passes where x dy is over a threshold, which may be a percentile of the layer."""
+    """For ReLU: passes where x dy exceeds a threshold, which may be a percentile of the layer."""
     return m.where(x * dy > threshold, dy, 0.0)
 
 
 @pull("practice in feature visualisation, Olah, Mordvintsev, Schubert 2017", linear=False)
 def clamp_inward(dy: Tensor, x: Tensor, low: Finite = 0.0, high: Finite = 1.0) -> Tensor:
-    """For clip: outside of the bounds passes what a descent would bring back in."""
+    """For clip: outside the bounds, gradients pass if a descent step would move x back inside."""
     outward = m.logical_or(m.logical_and(x < low, dy > 0), m.logical_and(x > high, dy < 0))
     return m.where(outward, 0.0, dy)
 

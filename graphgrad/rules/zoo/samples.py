@@ -32,7 +32,7 @@ def hot(x: Tensor) -> Tensor:
 
 @soft(JANG, lambda x, noise: hot(x + noise), needs=(NOISE,))
 def gumbel_st(x: Tensor, noise: Draw, temperature: Positive = 1.0) -> Tensor:
-    """A drawn one-hot vector; backward, the softmax of the perturbed logits."""
+    """A random one-hot vector; backward, the softmax of the perturbed logits."""
     return m.softmax((x + noise) / temperature, axis=-1)
 
 
@@ -44,7 +44,7 @@ def gumbel_softmax(x: Tensor, noise: Draw, temperature: Positive = 1.0) -> Tenso
 
 @soft(BENGIO, lambda sample: m.identity(sample), needs=(SAMPLE,))
 def categorical_st(x: Tensor, sample: Draw) -> Tensor:
-    """A drawn one-hot vector; backward, the softmax of the logits."""
+    """A random one-hot vector; backward, the softmax of the logits."""
     return m.softmax(x, axis=-1)
 
 
@@ -96,7 +96,7 @@ def reinmax(dy: Any, x: Tensor, sample: Draw, temperature: Positive = 1.0) -> Te
 def gapped_st(
     x: Tensor, sample: Draw, gap: NonNegative = 1.0, temperature: Positive = 1.0
 ) -> Tensor:
-    """A drawn one-hot vector; backward, logits of which the drawn one leads by a gap."""
+    """A random one-hot vector; backward, logits in which the drawn class leads by a gap."""
     drawn = m.sum(x * sample, -1, keepdims=True)
     most = m.max(x, -1, keepdims=True)
     up = m.stop_gradient(m.maximum(most - drawn, 0.0)) * sample
@@ -111,7 +111,7 @@ def gapped_st(
     needs=(ALIKE,),
 )
 def bernoulli_st(x: Tensor, sample: Draw, slope: Positive = 1.0) -> Tensor:
-    """A drawn 0 or 1; backward, a logistic function whose slope may rise."""
+    """A random 0 or 1; backward, a logistic function with an adjustable slope."""
     return m.sigmoid(slope * x)
 
 
@@ -123,7 +123,7 @@ def hard_concrete(
     low: Number = -0.1,
     high: Number = 1.1,
 ) -> Tensor:
-    """A stretched logistic sample of logits x, cut off at 0 and 1."""
+    """A stretched logistic sample with logits x, clipped to [0, 1]."""
     noise = m.log(uniform) - m.log(1.0 - uniform)
     s = m.sigmoid((x + noise) / temperature) * (high - low) + low
     return m.where(s < 0, 0.0, m.where(s > 1, 1.0, s))
@@ -150,7 +150,7 @@ def decoupled_st(
 def decoupled_st_gumbel(
     x: Tensor, noise: Draw, forward: Positive = 1.0, backward: Positive = 1.0
 ) -> Tensor:
-    """A draw; backward, the softmax of the perturbed logits at another temperature."""
+    """A random one-hot vector; backward, the softmax of perturbed logits, another temperature."""
     return m.softmax((x + noise) / backward, axis=-1)
 
 
@@ -165,7 +165,7 @@ def _below(x: Tensor, uniform: Tensor) -> Tensor:
     needs=(UNIFORM,),
 )
 def arm(dy: Tensor, x: Tensor, uniform: Uniform, loss: Loss) -> Tensor:
-    """A loss, of (..., n) to (...), of bits drawn by logits x; two draws share their numbers."""
+    """A loss from (..., n) to (...) of bits drawn with logits x; two draws share random numbers."""
     other = loss(1.0 - _below(-x, uniform))
     way = (other - loss(_below(x, uniform))) * dy
     return m.expand_dims(way, -1) * (uniform - 0.5)
@@ -178,7 +178,7 @@ def arm(dy: Tensor, x: Tensor, uniform: Uniform, loss: Loss) -> Tensor:
     needs=(UNIFORM,),
 )
 def disarm(dy: Tensor, x: Tensor, uniform: Uniform, loss: Loss) -> Tensor:
-    """The mean loss, of (..., n) to (...), of two opposite draws of bits by logits x."""
+    """The mean loss, from (..., n) to (...), of two antithetic draws of bits with logits x."""
     b, c = _below(x, 1.0 - uniform), _below(x, uniform)
     way = (loss(b) - loss(c)) * dy / 2.0
     return m.expand_dims(way, -1) * (b - c) * m.sigmoid(m.abs(x))

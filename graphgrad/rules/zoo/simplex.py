@@ -84,7 +84,7 @@ def _powers(p: Tensor, exponent: float | Tensor) -> Tensor:
 
 @pulled(MARTINS, _sparsemax, contract="exact")
 def sparsemax(dy: Tensor, x: Tensor, axis: Axis = -1) -> Tensor:
-    """The nearest point of the simplex: probabilities of which many are 0."""
+    """The nearest point in the simplex: sparse probabilities."""
     return _pulled(dy, m.where(_sparsemax(x, axis) > 0, 1.0, 0.0), axis)
 
 
@@ -102,7 +102,7 @@ def entmax(dy: Tensor, x: Tensor, alpha: Alpha = 1.5, axis: Axis = -1) -> Tensor
 
 @pulled("Correia, Niculae, Martins 2019, Adaptively sparse transformers", _entmax, contract="exact")
 def entmax_learned(dy: Tensor, x: Tensor, alpha: Alphas, axis: Axis = -1) -> tuple[Tensor, ...]:
-    """entmax whose alpha, one per row, learns."""
+    """entmax with a learned alpha per row."""
     p = _entmax(x, alpha, axis)
     q = _powers(p, 2.0 - alpha)
     skewed = q / m.sum(q, axis, keepdims=True)
@@ -139,7 +139,7 @@ def _budget(x: Tensor, budget: float | Tensor, axis: int) -> Tensor:
     ),
 )
 def budget(dy: Tensor, x: Tensor, budget: Positive, axis: Axis = -1) -> Tensor:
-    """The nearest point whose elements are in [0, 1] and have a sum, the budget."""
+    """The nearest point whose elements are in [0, 1] and sum to the budget."""
     p = _budget(x, budget, axis)
     return _pulled(dy, m.where(m.logical_and(p > 1e-12, p < 1 - 1e-12), 1.0, 0.0), axis)
 
@@ -175,7 +175,7 @@ def _fenchel_young(x: Tensor, p: Tensor, omega: Tensor, target: Tensor) -> Tenso
     contract="exact",
 )
 def project_simplex(dy: Tensor, x: Tensor, radius: Positive = 1.0) -> Tensor:
-    """The nearest point of the simplex along the last axis."""
+    """The nearest point in the simplex along the last axis."""
     return _pulled(dy, m.where(_sparsemax(x, -1, radius) > 0, 1.0, 0.0), -1)
 
 
@@ -191,7 +191,7 @@ def _l1_ball(x: Tensor, radius: Positive) -> Tensor:
     contract="exact",
 )
 def project_l1_ball(dy: Tensor, x: Tensor, radius: Positive = 1.0) -> Tensor:
-    """The nearest point whose magnitudes have at most a sum, along the last axis."""
+    """The nearest point in the L1 ball of a radius, along the last axis."""
     kept = m.where(_sparsemax(m.abs(x), -1, radius) > 0, 1.0, 0.0)
     outside = m.sign(x) * _pulled(m.sign(x) * dy, kept, -1)
     return m.where(m.sum(m.abs(x), -1, keepdims=True) <= radius, dy, outside)
@@ -199,7 +199,7 @@ def project_l1_ball(dy: Tensor, x: Tensor, radius: Positive = 1.0) -> Tensor:
 
 @formula("Boyd and Vandenberghe 2004, Convex optimization")
 def project_l2_ball(x: Tensor, radius: Positive = 1.0) -> Tensor:
-    """The nearest point of at most a norm, along the last axis."""
+    """The nearest point in the L2 ball of a radius, along the last axis."""
     squares = m.sum(m.square(x), -1, keepdims=True)
     outside = squares > radius * radius
     length = m.sqrt(m.where(outside, squares, 1.0))
@@ -273,7 +273,7 @@ def _ones(x: Tensor) -> Tensor:
     needs=(shapes(x="* n n"),),
 )
 def project_birkhoff(dy: Tensor, x: Tensor, iterations: Count = 2000) -> Tensor:
-    """The doubly stochastic matrix that is nearest to exp(x) in Kullback-Leibler divergence."""
+    """The doubly stochastic matrix closest to exp(x) in Kullback-Leibler divergence."""
     return _transport_vjp(dy, _transported(x, _ones(x), _ones(x), 1.0, iterations), 1.0)
 
 

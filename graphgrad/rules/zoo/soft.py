@@ -103,7 +103,7 @@ def soft_clip(
     mode: Mode = "smooth",
     gated: bool = False,
 ) -> Tensor:
-    """x between two bounds, which learn."""
+    """x clipped to two bounds, which get gradients."""
     return low + ramp(x - low, softness, mode, gated) - ramp(x - high, softness, mode, gated)
 
 
@@ -178,7 +178,7 @@ def soft_not_equal(
     mode: Mode = "smooth",
     epsilon: NonNegative = 1e-10,
 ) -> Tensor:
-    """1 where x != y, else 0; what soft_equal leaves of 1."""
+    """1 where x != y, else 0; 1 - soft_equal(x, y)."""
     return 2.0 * step(_soft_abs(x - y, softness, mode) - epsilon, softness, mode) - 1.0
 
 
@@ -308,7 +308,7 @@ def soft_sort(
     descending: bool = False,
     axis: Axis = -1,
 ) -> Tensor:
-    """x sorted along an axis; backward, an expected value for each place."""
+    """x sorted along an axis; backward, an expected value for each position."""
     last = m.moveaxis(x, axis, -1)
     if method == "fast_soft_sort":
         y = _fast_sort(last, softness, mode, standardised)
@@ -332,7 +332,7 @@ def soft_rank(
     descending: bool = True,
     axis: Axis = -1,
 ) -> Tensor:
-    """The place of each element along an axis, from 1; backward, an expected place."""
+    """The rank of each element along an axis, from 1; backward, an expected rank."""
     last = m.moveaxis(x, axis, -1)
     n = m.length(last)
     ranks = _upwards(n, descending)
@@ -441,7 +441,7 @@ def soft_quantile(
     method: Method = "neuralsort",
     standardised: bool = True,
 ) -> Tensor:
-    """A quantile of the last axis, between two places; q, in [0, 1], learns."""
+    """A quantile of the last axis, interpolated; q, in [0, 1], gets a gradient."""
 
     def sorted_softly(x: Tensor) -> Tensor:
         ranks = _upwards(m.length(x), False)

@@ -27,7 +27,7 @@ TANG = "Tang and Khalil 2022, PyEPO, for what it adds to the strength"
 def interpolated(
     dy: Tensor, x: Tensor, solve: Solver, strength: Positive = 10.0, epsilon: NonNegative = 0.0
 ) -> Tensor:
-    """The solution; backward, how it changes where the costs are moved along the gradient."""
+    """The solution; backward, its change if the costs are moved along the gradient."""
     return (solve(x + strength * dy) - solve(x)) / (strength + epsilon)
 
 
@@ -126,7 +126,7 @@ def fenchel_young(
     sigma: Positive = 1.0,
     sense: Literal["argmin", "argmax"] = "argmin",
 ) -> Tensor:
-    """What a target costs more than noisy solutions; backward, the target less their mean."""
+    """The excess cost of a target over noisy solutions; backward, the target minus their mean."""
     way = target - m.mean(solve(_moved(x, noise, sigma)), -2)
     return m.expand_dims(dy, -1) * (way if sense == "argmin" else -way)
 
@@ -149,7 +149,7 @@ def imle(
     two_sides: bool = False,
     epsilon: NonNegative = 0.0,
 ) -> Tensor:
-    """The mean solution for noisy costs; backward, how it changes along the gradient."""
+    """The mean solution for noisy costs; backward, its change along the gradient."""
     at, way = _moved(x, noise, sigma), m.expand_dims(strength * dy, -2)
     ahead, behind = solve(at + way), solve(at - way) if two_sides else solve(at)
     far = 2.0 * strength if two_sides else strength
@@ -175,7 +175,7 @@ def aimle(
     alpha: Positive = 1.0,
     two_sides: bool = True,
 ) -> Tensor:
-    """As `imle`, the strength being alpha times the length of the costs over the gradient's."""
+    """Like `imle`, with a strength of alpha times the norm of costs over that of the gradient."""
     lengths = [m.sqrt(m.sum(m.square(t), -1, keepdims=True)) for t in (x, dy)]
     strength = alpha * lengths[0] / m.where(lengths[1] > 0, lengths[1], 1.0)
     at, way = _moved(x, noise, sigma), m.expand_dims(strength * dy, -2)
@@ -227,13 +227,13 @@ def event_time(dy: Tensor, x: Tensor, time: Draw, event: Function, f: Function) 
 
 @formula("Fung et al. 2022, JFB: Jacobian-free backpropagation for implicit networks")
 def jacobian_free(start: Draw, f: Function) -> Tensor:
-    """z with z = f(z); backward, f is applied once, as if the rest were the identity."""
+    """The fixed point z = f(z); backward, the gradient of one application of f."""
     return f(m.stop_gradient(fixed_point(f, start)))
 
 
 @formula("Geng et al. 2021, On training implicit models")
 def phantom(start: Draw, f: Function, layers: Count = 5, damping: Positive = 0.5) -> Tensor:
-    """z with z = f(z); backward, some damped steps from there."""
+    """The fixed point z = f(z); backward, some damped steps from it."""
     z = m.stop_gradient(fixed_point(f, start))
     for _ in range(layers):
         z = (1.0 - damping) * z + damping * f(z)
@@ -286,7 +286,7 @@ def sorting_network(
     phi: Positive = 0.25,
     network: Literal["odd_even", "bitonic"] = "odd_even",
 ) -> tuple[Tensor, ...]:
-    """x (..., n) sorted by soft swaps, and what it consists of (..., n, n)."""
+    """x (..., n) sorted by soft swaps, and the permutation (..., n, n)."""
     n = m.length(x)
     columns = [x[..., i] for i in range(n)]
     one = m.eye(n, dtype=x.dtype)

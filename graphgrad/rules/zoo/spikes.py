@@ -90,7 +90,7 @@ def rect(x: Tensor, alpha: Positive = 1.0) -> Tensor:
 def mpd_agl(
     x: Tensor, gain: Positive = 0.5, tau: NonNegative = 0.0, threshold: Positive = 1.0
 ) -> Tensor:
-    """For spikes: a rectangle as wide as potentials after a normalisation are spread."""
+    """For spikes: a rectangle as wide as the spread of normalised potentials."""
     width = 2.0 * (1.0 + tau * tau) ** 0.5 * gain * threshold
     return m.where(m.abs(x) < width / 2.0, 1.0, 0.0) / width
 
@@ -166,7 +166,7 @@ def multi_spike(
     threshold: Positive = 1.0,
     above: Positive = 1.0,
 ) -> Tensor:
-    """How often x is over the threshold, with the slope of `periodic_exponential`."""
+    """The number of thresholds below x, with the slope of `periodic_exponential`."""
     return _at_multiples(x, width, scale, threshold, above)
 
 

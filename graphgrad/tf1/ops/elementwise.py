@@ -154,7 +154,7 @@ def _no_nan(x: Any, y: Any) -> Any:
 
 
 def _or_zero(x: Any, y: Any) -> Any:
-    """y; zero where x is, even where y is no number."""
+    """y; zero where x is, even where y is not a number."""
     return gg.where(gg.equal(x, 0), gg.zeros_like(y), y)
 
 

@@ -275,7 +275,7 @@ def _AddNGrad(op: Operation, grad: Tensor) -> Grads:
 
 @RegisterGradient("Cast")
 def _CastGrad(op: Operation, grad: Tensor) -> Any:
-    """dy, of the type of x; None where one of the two is no floating type."""
+    """dy, of the type of x; None where one of the two is not a floating type."""
     kind, to = op.inputs[0].dtype.base_dtype, grad.dtype.base_dtype
     if not (kind.is_trainable and to.is_trainable):
         return None

@@ -1,7 +1,7 @@
 """Compiled code on disk, by what it was made from. Whatever is wrong with it, it is made again.
 
 What is loaded is run, so only what this user alone can have written is read: from a folder, and
-files, that are the user's own, that nobody else may write to, and that are no links. This is asked
+files, that are the user's own, that nobody else may write to, and that are not links. This is asked
 of what was opened, not of its name. Where a system cannot tell (Windows), nothing is kept.
 
 Files are written under another name and renamed, so that readers in other processes see all of one

@@ -209,7 +209,7 @@ def _floor_divide(o: Operands) -> Value:
 
 
 def _divisor(x: Value, y: Value) -> tuple[Value, Value]:
-    """(y or, where x / y is no integer, 1; x less a multiple of that, with the sign of x)."""
+    """(y or, where x / y is not an integer, 1; x less a multiple of that, with the sign of x)."""
     least = -(1 << (BITS[x.element] - 1))
     wrong = y.equals(0) | (x.equals(least) & y.equals(-1))
     d = wrong.where(y.number(1), y)

@@ -111,7 +111,7 @@ class CompiledLoop:
     What runs it waits for the next run, one for each thread.
 
     It is made at the first call, which never comes for a loop in a loop that is compiled as a
-    whole; where a step of its bodies is no compiled code, the loop is driven.
+    whole; where a step of its bodies is not a compiled code, the loop is driven.
 
     Where an index is out of range, or a test is true for too long, it is left, and driven from the
     start, which says so. Where there is no room for what it keeps, it begins again with more.
@@ -143,7 +143,7 @@ class CompiledLoop:
         return self._driven(*arrays)
 
     def _taken(self) -> _Scan | _While | None:
-        """What runs it; None if a step is no compiled code."""
+        """What runs it; None if a step is not a compiled code."""
         try:
             return self._idle.pop()
         except IndexError:

@@ -56,7 +56,7 @@ Inner = Callable[["Records", int, Step, Sequence[Plan]], None]
 
 
 class Unfit(Exception):
-    """Why something is no compiled code: `<it> is run by NumPy`; told: it is among the words."""
+    """Why something is not a compiled code: `<it> is run by NumPy`; told: it is among the words."""
 
     def __init__(self, why: str, told: bool = False) -> None:
         self.why, self.told = why, told

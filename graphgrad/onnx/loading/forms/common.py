@@ -31,7 +31,7 @@ def few(*lengths: int) -> int:
 
 
 def as_size(x: Tensor, axis: int) -> Any:
-    """The length of an axis: an int, or a tensor where it is known only when run."""
+    """The length of an axis: an int, or a tensor where it is known only at run time."""
     length = x.shape[axis]
     return (
         length

@@ -131,7 +131,7 @@ def _plan(call: OperatorCall, x: Tensor) -> Resizing:
 
 
 def _ratio(after: Any, before: Any) -> Any:
-    """What a length is times: a float, or a tensor where it is known only when run."""
+    """What a length is times: a float, or a tensor where it is known only at run time."""
     if isinstance(after, int) and isinstance(before, int):
         return after / before
     times = divided_exactly(after, before)
@@ -179,13 +179,13 @@ def _told_length(x: Tensor, axis: int) -> int | Length:
 
 
 def _is_open(plan: Resizing, axis: int) -> bool:
-    """Whether an axis is resized from a length or to one that is known only when run."""
+    """Whether an axis is resized from a length or to one that is known only at run time."""
     return not (isinstance(plan.before[axis], int) and isinstance(plan.after[axis], int))
 
 
 def points(plan: Resizing, axis: int) -> Any:
     """Where each place of the result lies along an axis of the image: an array, or a tensor where
-    a length is known only when run.
+    a length is known only at run time.
     """
     n, m, scale = plan.before[axis], plan.after[axis], plan.scales[axis]
     at = (OpenPlaces if _is_open(plan, axis) else np).arange(m) * 1.0
@@ -220,7 +220,7 @@ def _single(number: Any) -> Any:
 
 
 def _times(n: Any, scale: Any, dtype: Any) -> Any:
-    """A length, times a scale: a float, or a tensor where one of them is known only when run."""
+    """A length, times a scale: a float, or a tensor where one of them is known only at run time."""
     known = isinstance(n, int) or isinstance(scale, Tensor)
     return n * scale if known else constant(scale, dtype) * n
 
@@ -238,7 +238,7 @@ class OpenPlaces:
 
 def axis_taps(plan: Resizing, axis: int) -> list[tuple[Any, Any]]:
     """Which places of the image those of the result take along an axis, with which weights (None:
-    of 1), as tensors: for lengths that are known only when run.
+    of 1), as tensors: for lengths that are known only at run time.
     """
     n, scale = plan.before[axis], plan.scales[axis]
     at = points(plan, axis)

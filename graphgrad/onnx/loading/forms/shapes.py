@@ -278,7 +278,7 @@ def _place(call: OperatorCall, i: int, bound: Any) -> Dimension:
 
 
 def _up_to_length(start: Dimension, end: Dimension, step: Dimension) -> Tensor:
-    """0, 1, 2, ... up to a length that is known only when run."""
+    """0, 1, 2, ... up to a length that is known only at run time."""
     if isinstance(step, int) and not any(isinstance(d, RunLength) for d in (start, end)):
         return arange(start, end, step)
     if start != 0 or step != 1 or not isinstance(end, RunLength):

@@ -38,7 +38,7 @@ class Windows(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether widths of borders are known only when run."""
+        """Whether widths of borders are known only at run time."""
         return any(isinstance(width, Length) for pair in self.pads for width in pair)
 
     def open_over(self, lengths: Sequence[Any]) -> bool:
@@ -126,7 +126,7 @@ def told_spatial(x: Tensor) -> list[int | Length]:
 
 
 def padded(x: Tensor, windows: Windows, value: Any = 0) -> tuple[Tensor, Windows]:
-    """x with borders of which widths are known only when run, and the windows without them."""
+    """x with borders of which widths are known only at run time, and the windows without them."""
     if not windows.open:
         return x, windows
     wide = pad(x, [(0, 0), (0, 0), *windows.pads], constant_values=value)
