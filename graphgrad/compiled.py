@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isfunction
-from itertools import count
-from operator import itemgetter
+from itertools import count, starmap, zip_longest
+from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, overload
 
 import numpy as np
@@ -366,6 +366,8 @@ class CompiledFunction(Generic[T_co]):
         self._lends = [access.read[i] for i in executable.run.lends]
         self._state, self._read = access.state, access.read
         self._changes = access.changes
+        pairs = zip_longest(access.read, access.written)
+        self._reads_again = access.read if all(starmap(is_, pairs)) else ()
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -467,7 +469,8 @@ class CompiledFunction(Generic[T_co]):
         state = self._state
         values = (state.there if self._stays else state.read)(self._read)
         results: Sequence[Any] = self._run(*arrays, *values)
-        state.commit(self._written_of(results), self._access.counted, own=self._stays)
+        written = self._written_of(results)
+        state.put(written, self._access.counted, own=self._stays, read=self._reads_again)
         return results
 
     def _update_in_place(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
@@ -475,9 +478,9 @@ class CompiledFunction(Generic[T_co]):
         state, run = self._state, self._run
         values = state.there(self._read)
         with state.lent(self._lends) as alone:
-            give_back = partial(state.commit, own=True)
+            give_back = partial(state.put, own=True)
             results: Sequence[Any] = run(*arrays, *values, alone=alone, give_back=give_back)
-            state.commit(self._written_of(results), self._access.counted, own=True)
+            state.put(self._written_of(results), self._access.counted, own=True)
         return results
 
     def _written_of(self, results: Sequence[Any]) -> dict[Node, Any]:

@@ -6,7 +6,8 @@ once, and `before = SETTING.get()`, `SETTING.set(IGNORE)`, `SETTING.set(before)`
 
 from __future__ import annotations
 
-from contextvars import copy_context
+from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
 from typing import Any
 
@@ -34,3 +35,16 @@ def _what_ignoring_sets() -> tuple[Any, Any]:
 
 
 SETTING, IGNORE = _what_ignoring_sets()
+
+
+def quietly() -> Callable[..., Any] | None:
+    """What calls f(*args) by these rules in a context of its own, one call at a time.
+
+    It costs a tenth of setting the variable for each call; other context variables have their
+    defaults in f. None for a NumPy that keeps its settings elsewhere.
+    """
+    if not isinstance(SETTING, ContextVar):
+        return None
+    context = Context()
+    context.run(SETTING.set, IGNORE)
+    return context.run

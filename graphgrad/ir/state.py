@@ -25,6 +25,7 @@ __all__ = ["RUN", "State"]
 RUN: ContextVar[Any] = ContextVar("run", default=0)
 """The number of the run that is on, which what is random without a seed reads (ops.random.keys)."""
 
+_NDARRAY: Any = np.ndarray
 _lock = lock_of_module()  # of all states: it is held for a copy
 
 
@@ -58,6 +59,7 @@ class State:
         self._foreign = False  # whether any value was not NumPy's
         self._own: set[Any] = set()  # whose values no copy of the state has
         self._lent = False  # whether a run may take the memory of values
+        self._latest: tuple[Any, list[Any]] = (), []  # variables read last, and their values
         self.runs = 0
         self.turn = Turn(_refused)
 
@@ -70,9 +72,15 @@ class State:
 
         Raises: StateError for a value that was given to a run that failed (`donate=True`).
         """
+        latest, values = self._latest
+        if latest is variables:
+            return [*values]
         nodes = tuple(variables)
         with _lock:
             values = [self._values[v] if v in self._values else _initial(v) for v in nodes]
+            if not self._foreign and nodes is variables:
+                self._latest = nodes, values
+                return [*values]
         return self._fetched(nodes, values) if self._foreign else values
 
     def held(self, variables: Iterable[Any]) -> list[Any]:
@@ -144,17 +152,38 @@ class State:
 
         Raises: StateError for input that is not a variable.
         """
-        foreign = False
-        for variable, value in values.items():
+        for variable in values:
             if getattr(variable, "type", None) != "Variable":
                 raise StateError(f"{variable!r} is not the node of a variable; it has no value")
-            if type(value) is np.ndarray:
-                value.flags.writeable = False
+        self.put(values, runs, own=own)
+
+    def put(
+        self,
+        values: Mapping[Any, Any],
+        runs: int = 0,
+        *,
+        own: bool = False,
+        read: tuple[Any, ...] = (),
+    ) -> None:
+        """As `commit`, of what is known to be variables.
+
+        Parameters:
+            values, runs, own: those of `commit`.
+            read: the same variables in the same order, if they are to be read next.
+
+        Returns: nothing.
+        """
+        foreign = False
+        for value in values.values():
+            if type(value) is _NDARRAY:
+                value.setflags(False)  # write; by keyword it takes twice as long
             else:
                 foreign = True
         with _lock:
             self._values.update(values)
             self._foreign = self._foreign or foreign
+            again = read and not self._foreign
+            self._latest = (read, [*values.values()]) if again else ((), [])
             if own:
                 self._own.update(values)
             elif self._own:
@@ -315,6 +344,7 @@ class State:
     def _clear(self) -> None:
         with _lock:
             self._values.clear()
+            self._latest = (), []
             self._own.clear()
             self.runs = 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program, derive
-from .fusion import fusions
+from .fusion import Twins, fusions
 from .loop_ir import Fused, Fusion, LoopOf, Space
 
 
@@ -18,13 +19,15 @@ def fuse_loops(
     free: Callable[[Node], bool] = lambda node: False,
     least: int = 1,
     parts: tuple[int, int] | None = None,
+    twins: Twins = MappingProxyType({}),
 ) -> Program:
     """The program with its groups as Fused nodes; the very same one without any.
 
-    loop_of, free, parts: see `fusions`; free says it of a node. least: nodes that make a fusion.
+    loop_of, free, parts, twins: see `fusions`; free says it of a node. least: nodes that make a
+    fusion.
     """
     copied = [n for n in program.nodes if free(n)]
-    groups = [f for f in fusions(program, loop_of, copied, parts) if len(f.nodes) >= least]
+    groups = [f for f in fusions(program, loop_of, copied, parts, twins) if len(f.nodes) >= least]
     made = gathered(program, groups, copied)
     return made if any(type(n.op) is Fused for n in made.nodes) else program
 

@@ -13,18 +13,23 @@ be: what only the backward pass reads is computed there, from what is kept anywa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import accumulate, groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..ir.node import Node, Tensor
+from ..ir.op import Op
 from ..ir.program import Program
 from ..ir.strided import Lengths, Strided, contiguous, row_major
 from .loop_ir import Fusion, Loop, LoopOf, Space, axes_through, viewed
 
 REDUCED = 32  # operands that a reduction counts for
+Twins = Mapping[type[Op], tuple[type[Op], ...]]
+Readers = Mapping[Node, set[Node | None]]
+"""Who reads a node, by way of free nodes or not; None where it is an output."""
 
 
 def fusions(
@@ -32,6 +37,7 @@ def fusions(
     loop_of: LoopOf,
     free: Iterable[Node] = (),
     parts: tuple[int, int] | None = None,
+    twins: Twins = MappingProxyType({}),
 ) -> list[Fusion]:
     """Nodes that can run as loops, each in one fusion, which may be of this node alone.
 
@@ -39,10 +45,12 @@ def fusions(
     free: nodes of which every fusion has its own copies: constants, and views of what it reads.
     parts: (most, each): a group that reads more than `most` operands is divided into parts of about
     `each`; a reduction counts as many, for what it adds up to is at hand all through the loop.
+    twins: an op and those that cost little where it is computed of the same.
     """
     seating = _Seating(program, loop_of, frozenset(free))
-    stages = _stages(seating)
-    groups = _Hoisting(seating, stages, _groups(seating, stages)).run()
+    stages, readers = _stages(seating), _readers(seating)
+    _join_twins(seating, stages, readers, twins)
+    groups = _Hoisting(seating, stages, readers, _groups(seating, stages)).run()
     if parts is not None:
         groups = [part for group in groups for part in _divided(seating, group, *parts)]
     return [Fusion(group, _space(seating, group)) for group in groups]
@@ -216,6 +224,38 @@ def _stages(seating: _Seating) -> dict[Node, int]:
     return stages
 
 
+def _readers(seating: _Seating) -> Readers:
+    readers: dict[Node, set[Node | None]] = {}
+    for node in seating.program.nodes:
+        if node not in seating.free:
+            for t in node.inputs:
+                readers.setdefault(seating.sources[t].base.node, set()).add(node)
+    for t in seating.program.outputs:
+        readers.setdefault(seating.sources[t].base.node, set()).add(None)
+    return readers
+
+
+def _join_twins(seating: _Seating, stages: dict[Node, int], readers: Readers, twins: Twins) -> None:
+    """Give nodes the stage of their twin, if what they read is kept for such nodes alone.
+
+    So what a later loop would make of it is kept instead of it.
+    """
+    joining: dict[Tensor, list[tuple[Node, Node]]] = {}
+    for node in seating.seats:
+        for t in node.inputs if type(node.op) in twins else ():
+            base = seating.sources[t].base
+            for other in readers[base.node]:
+                if other is None or type(other.op) not in twins[type(node.op)]:
+                    continue
+                if other.inputs[0] is t and stages[other] < stages[node]:
+                    joining.setdefault(base, []).append((other, node))
+    for base, pairs in joining.items():
+        done = min([stages[node] for _, node in pairs])
+        late = {n for n in readers[base.node] if n is None or stages[n] < done}
+        if seating.sources[base].maker is not None and late <= {other for other, _ in pairs}:
+            stages.update([(other, stages[node]) for other, node in pairs])
+
+
 def _borders(seating: _Seating, node: Node) -> list[tuple[Node, int]]:
     """Nodes that run before a node, each with 1 where it does so in another loop, else 0."""
     borders = [(maker, 1) for maker in node.controls]
@@ -249,16 +289,18 @@ class _Hoisting:
 
     So a loss is computed where its gradient is, not later from what is kept for it.
 
-    of       node -> its group
-    readers  node -> who reads it, by way of free nodes or not; None where it is an output
+    of  node -> its group
     """
 
     def __init__(
-        self, seating: _Seating, stages: dict[Node, int], groups: list[list[Node]]
+        self,
+        seating: _Seating,
+        stages: dict[Node, int],
+        readers: Readers,
+        groups: list[list[Node]],
     ) -> None:
-        self.seating, self.stages, self.groups = seating, stages, groups
+        self.seating, self.stages, self.readers, self.groups = seating, stages, readers, groups
         self.of = {n: g for g in groups for n in g}
-        self.readers = self._readers()
 
     def run(self) -> list[list[Node]]:
         """The groups that are left, each in the order of the program."""
@@ -308,17 +350,6 @@ class _Hoisting:
 
     def _outside(self, node: Node, groups: tuple[list[Node], ...]) -> bool:
         return all(self.of.get(node) is not g for g in groups)
-
-    def _readers(self) -> dict[Node, set[Node | None]]:
-        readers: dict[Node, set[Node | None]] = {}
-        sources = self.seating.sources
-        for node in self.seating.program.nodes:
-            if node not in self.seating.free:
-                for t in node.inputs:
-                    readers.setdefault(sources[t].base.node, set()).add(node)
-        for t in self.seating.program.outputs:
-            readers.setdefault(sources[t].base.node, set()).add(None)
-        return readers
 
 
 def _is_constant(node: Node) -> bool:

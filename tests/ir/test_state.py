@@ -54,6 +54,23 @@ def test_what_is_handed_out_cannot_change_the_state(graph, v):
         given[0] = 5.0
 
 
+def test_who_reads_again_reads_what_was_written_since(graph, v):
+    w = gg.variable([0.0, 0.0], "float32")
+    look = gg.compile([], [v, w])
+    both = gg.compile([], [], updates={v: v + 1, w: v})
+    one = gg.compile([], [], updates={w: w * 2})
+    for _ in range(2):
+        assert np.array_equal(look(), [[1, 2], [0, 0]])
+        assert np.array_equal(look(), [[1, 2], [0, 0]])
+        both()
+        both()
+        one()
+        assert np.array_equal(look(), [[3, 4], [4, 6]])
+        graph.state[v] = [7, 8]
+        assert np.array_equal(look(), [[7, 8], [4, 6]])
+        graph.state.reset()
+
+
 def test_a_copy_is_a_state_of_its_own(graph, v):
     graph.state[v] = [3.0, 4.0]
     for copied in (graph.state.copy(), copy.copy(graph.state)):

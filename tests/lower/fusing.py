@@ -17,7 +17,7 @@ def same_values(plain, other):
         np.testing.assert_array_equal(a, b)
 
 
-def fuse(program, fusible, reducible, least=2, free=()):
+def fuse(program, fusible, reducible, least=2, free=(), **options):
     """Groups of nodes that are element-wise, and of reductions of what they make.
 
     free: types of nodes that groups have copies of.
@@ -29,4 +29,4 @@ def fuse(program, fusible, reducible, least=2, free=()):
             return None
         return Loop(of.shape, of.shape, ends=of is not node.outputs[0])
 
-    return fuse_loops(program, loop_of, lambda n: n.type in free, least=least)
+    return fuse_loops(program, loop_of, lambda n: n.type in free, least=least, **options)

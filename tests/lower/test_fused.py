@@ -12,6 +12,7 @@ from graphgrad.ir.verify import verify_program
 from graphgrad.lower.fused import fuse_loops
 from graphgrad.lower.fusion import REDUCED
 from graphgrad.lower.loop_ir import Fused, Loop, nodes_within
+from graphgrad.ops.elementwise.exponential import Tanh, TanhSlope
 from graphgrad.optimise.pipeline import optimise
 
 from .fusing import fuse, same_values
@@ -61,6 +62,21 @@ def test_what_only_the_backward_pass_reads_is_computed_there():
         plain, fused = _fused([x, w], gg.gradients(gg.sum(y * y), [x, w]))
     assert any("TanhSlope" in g and "Tanh" not in g for g in _groups(fused))
     same_values(plain, fused)
+
+
+def test_what_costs_little_beside_another_is_computed_there_if_it_is_kept_instead():
+    with gg.Graph():
+        x, w = gg.placeholder((4, 4)), gg.placeholder((4, 4))
+        z = x @ w
+        y = gg.tanh(z) @ w
+        inputs, grads = [x, w], gg.gradients(gg.sum(y * y), [x, w])
+        plain, _ = optimise(Program(inputs, grads))
+        kept, _ = optimise(Program(inputs, [*grads, z]))
+    twins = {Tanh: (TanhSlope,)}
+    for program, together in ((plain, True), (kept, False)):
+        fused = fuse(program, _elementwise, _sums, twins=twins)
+        assert any({"Tanh", "TanhSlope"} <= {*g} for g in _groups(fused)) is together
+        same_values(program, fused)
 
 
 def test_values_of_a_group_that_others_read_are_its_outputs():

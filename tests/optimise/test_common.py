@@ -71,6 +71,18 @@ def test_constants_merge_by_their_bytes(a, b, same):
     assert (len(eliminate_common_subexpressions(p).nodes) == 1) is same
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("at", [None, 0, 12_345])
+def test_large_constants_merge_by_all_their_bytes(at, turned):
+    a = np.zeros((200, 300))
+    b = np.asfortranarray(a) if turned else a.copy()
+    if at is not None:
+        b[divmod(at, 300)] = -0.0
+    with gg.Graph():
+        p = gg.Program([], [gg.constant(a), gg.constant(b)])
+    assert (len(eliminate_common_subexpressions(p).nodes) == 1) is (at is None)
+
+
 def test_impure_nodes_never_merge():
     with gg.Graph():
         p = gg.Program([], [node(NoiseForTest()), node(NoiseForTest())])

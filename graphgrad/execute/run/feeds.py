@@ -36,8 +36,9 @@ class Feeds:
         self.assumptions = tuple(assumptions)
         self._taken = taken
         self._fit_together = fit_together
-        self._types = [(t.dtype, t.shape if t.type.static else None) for t in inputs]
-        self._static = all(shape is not None for _, shape in self._types)
+        self._dtypes = [t.dtype for t in inputs]
+        self._shapes = [t.shape if t.type.static else None for t in inputs]
+        self._static = None not in self._shapes
         self._fitted: set[Any] = set()
         self._last: Any = None
         self._places = {t.node.name: i for i, t in enumerate(inputs) if t.index == 0}
@@ -50,10 +51,11 @@ class Feeds:
 
     def fit(self, args: tuple[Any, ...]) -> bool:
         """Whether positional arguments are known to be right as they are."""
-        if len(args) != len(self._types):
+        if len(args) != len(self._dtypes):
             return False
-        for a, (dtype, shape) in zip(args, self._types):
-            if type(a) is not np.ndarray or a.dtype is not dtype:
+        ndarray = np.ndarray
+        for a, dtype, shape in zip(args, self._dtypes, self._shapes):
+            if type(a) is not ndarray or a.dtype is not dtype:
                 return False
             if a.shape != shape and shape is not None:
                 return False

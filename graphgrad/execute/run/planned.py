@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...base.collector import having
-from ...base.ieee import IGNORE, SETTING
+from ...base.ieee import IGNORE, SETTING, quietly
 from ...base.locks import OwnLock
 from ...base.solving import LengthSolver
 from ...ir.node import Node
@@ -21,11 +21,13 @@ from ...ir.program import Program
 from ...ir.types import Array, tensor_type
 from ...lower.alias import is_strange, is_view
 from ...lower.binding import Binding
+from ...lower.loop_ir import Fused
 from ...lower.order import ordered
 from ...lower.plan import BodyPlans, Looping, Plan
 from ...lower.schedule import schedule
 from ...lower.specialise import specialise
 from ...lower.widen import widen
+from ...ops.contract.products import MatMul
 from ...ops.control import Cond, Scan, While
 from ..backend import Backend, Compiled
 from ..kernels import ArrayFunction, Kernel, Pairs
@@ -117,7 +119,8 @@ class PlannedProgram(Compiled):
         self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
-        self._idle: list[list[ArrayFunction]] = []
+        self._closed = all(_is_closed(step.node.op) for step in plan.steps)
+        self._idle: list[list[Entered]] = []
         self._parts: tuple[Callable[[], ArrayFunction], Note] | None = None
         if backend.check:
             self._call = self._entry(lambda: checked_loop(plan), _nothing)
@@ -159,7 +162,8 @@ class PlannedProgram(Compiled):
             return
         new, note = self._parts
         idle = self._idle[0]
-        run = idle.pop() if idle else new()
+        entered = idle.pop() if idle else self._entered(new())
+        run, _ = entered
         try:
             yield run
         except Exception as error:
@@ -167,7 +171,7 @@ class PlannedProgram(Compiled):
             raise
         finally:
             if self.plan.arena < BIG or not idle:
-                idle.append(run)
+                idle.append(entered)
 
     def _warming_up(self) -> ArrayFunction:
         """A loop over the steps until there were so many runs that a compiled function pays."""
@@ -187,25 +191,41 @@ class PlannedProgram(Compiled):
 
     def _entry(self, new: Callable[[], ArrayFunction], note: Note) -> ArrayFunction:
         """What takes an arena, runs on it, and puts it back. new: a run on an arena of its own."""
-        idle: list[ArrayFunction] = []
+        idle: list[Entered] = []
         self._idle.append(idle)
-        several, quiet = self.plan.arena < BIG, self._quiet
+        several = self.plan.arena < BIG
 
         def call(*arrays: Array) -> tuple[Array, ...]:
             try:
-                run = idle.pop()
+                entered = idle.pop()
             except IndexError:
-                run = new()
+                entered = self._entered(new())
+            run, enter = entered
             try:
-                return run(*arrays) if quiet else having(SETTING, IGNORE, run, *arrays)
+                return run(*arrays) if enter is None else enter(run, *arrays)
             except Exception as error:
                 note(error, run)
                 raise
             finally:
                 if several or not idle:
-                    idle.append(run)
+                    idle.append(entered)
 
         return call
+
+    def _entered(self, run: ArrayFunction) -> Entered:
+        """A run, and what calls it without NumPy's warnings."""
+        if self._quiet:
+            return run, None
+        return run, (self._closed and quietly()) or partial(having, SETTING, IGNORE)
+
+
+Entered = tuple[ArrayFunction, Callable[..., Any] | None]
+
+
+def _is_closed(op: Op) -> bool:
+    """Whether an op is known to call nobody's code, and to read no context."""
+    computes = op.elementwise or op.memory.view or op.traits.reduction is not None
+    return op.pure and (computes or isinstance(op, Fused | MatMul)) and not is_strange(op)
 
 
 def _nothing(error: Exception, run: ArrayFunction) -> None:

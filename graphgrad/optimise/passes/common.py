@@ -6,14 +6,19 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from ...base.kinds import kind_of
 from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Visit
+from ...ir.types import Array
 from ...ops.base import Constant
 from ..rule import Step
 
 SHORT = 64  # bytes of a constant that are compared as they are, not by their hash
+LONG = 1 << 16  # bytes of a constant from which on it is compared with what looks like it alone
+LOOKS = 64  # elements of it that are looked at
 
 
 def merging(fired: Counter[str]) -> Step:
@@ -76,9 +81,28 @@ def _by_type(node: Node) -> Any:
     return ("Reshape", y.type, id(x)) if x.type.static and y.type.static else (node.op, id(x))
 
 
+class _Content:
+    """The bytes of a large array in order. Its hash is that of a few, of all over it."""
+
+    __slots__ = ("bytes", "looks")
+
+    def __init__(self, value: Array) -> None:
+        flat = value.reshape(-1)
+        self.bytes = flat.view(np.uint8)
+        self.looks = hash(flat[:: max(1, flat.size // LOOKS)].tobytes())
+
+    def __hash__(self) -> int:
+        return self.looks
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and np.array_equal(self.bytes, other.bytes)
+
+
 def constant_key(op: Constant) -> tuple[Any, ...]:
     """Equal for constants that cannot be told apart."""
     value = op.value
+    if value.nbytes >= LONG:
+        return value.dtype, value.shape, _Content(np.ascontiguousarray(value))
     content = value.tobytes()
     if len(content) > SHORT:
         content = sha256(content).digest()

@@ -205,3 +205,30 @@ def test_constant_filters_are_packed_once_and_let_go():
         np.testing.assert_array_equal(f(np.ones((1, high, 4, 8), "float32")), 8.0)
     assert len(convolved._kept) == before + 1
     del f
+
+
+@pytest.mark.parametrize(
+    ("k", "c", "out", "stride", "dilation", "groups"),
+    [(3, 24, 40, 1, 1, 1), (3, 130, 70, 2, 1, 1), (1, 33, 65, 1, 1, 1), (3, 8, 36, 1, 2, 4)],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_filters_in_any_order_of_axes(k, c, out, stride, dilation, groups, dtype):
+    """Packed from (out, in, height, width) they are what they are from their own order."""
+    rng = np.random.default_rng(0)
+    with gg.Graph():
+        x = gg.placeholder((2, 9, 7, c), dtype)
+        w = gg.placeholder((out, c // groups, k, k), dtype)
+
+        def compiled(w, given):
+            z = gg.nn.conv(x, w, stride, dilation=dilation, groups=groups)
+            return gg.compile([x, given], [z, *gg.gradients(gg.sum(z * z), [x, w])], backend="llvm")
+
+        turned = gg.transpose(w, (2, 3, 1, 0))
+        plain = gg.placeholder(turned.shape, dtype)
+        runs = compiled(turned, w), compiled(plain, plain)
+    filters = rng.normal(size=w.shape).astype(dtype)
+    image = rng.normal(size=x.shape).astype(dtype)
+    found = runs[0](image, filters)
+    wanted = runs[1](image, np.ascontiguousarray(filters.transpose(2, 3, 1, 0)))
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)

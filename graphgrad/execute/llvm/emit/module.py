@@ -47,6 +47,12 @@ class Body(Text):
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.module = module
+        self.pairs: dict[str, str] = {}  # what calls of this block made
+
+    def label(self, name: str) -> None:
+        """The start of a block."""
+        super().label(name)
+        self.pairs.clear()
 
     def slot(self, kind: str, count: int = 1) -> str:
         """Memory on the stack for values of a type, made when the function is entered."""

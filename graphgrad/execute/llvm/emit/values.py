@@ -9,6 +9,7 @@ from .types import BITS, INTEGER_OF, literal, suffix, vector
 
 Number = int | float | bool
 Formula = Callable[..., "Value"]
+Pair = Callable[["Value"], "tuple[Value, Value]"]
 
 
 class Value:
@@ -198,24 +199,62 @@ def call(formula: Formula, args: Sequence[Value], inline: bool = True) -> Value:
     Inlined, which is fast, or not, which compiles sooner where there are many calls.
     """
     first = args[0]
+    return first.let(
+        _called(formula.__name__, first.type, lambda *made: formula(*made).name, args, inline)
+    )
 
-    def write(body: Body) -> str:
-        made = [Value(body, first.element, first.lanes, f"%x{i}") for i in range(len(args))]
-        result = formula(*made)
-        takes = ", ".join(f"{v.type} {v.name}" for v in made)
-        return "\n".join(
-            [
-                f"define internal {result.type} @{name}({takes}) alwaysinline nounwind {{",
-                *body.lines,
-                f"  ret {result.type} {result.name}",
-                "}",
-            ]
-        )
 
-    name = f"{formula.__name__}.{suffix(first.element, first.lanes)}"
-    first.body.module.helper(name, write)
+def call_pair(formula: Pair, x: Value, inline: bool = True) -> tuple[Value, Value]:
+    """Both numbers of formula(x), by a call that a block makes once."""
+    known, kind = x.body.pairs, f"{{{x.type}, {x.type}}}"
+
+    def write(x: Value) -> str:
+        one, other = formula(x)
+        first = x.body(f"insertvalue {kind} poison, {x.type} {one.name}, 0")
+        return x.body(f"insertvalue {kind} {first}, {x.type} {other.name}, 1")
+
+    name = f"{formula.__name__} {x.name}"
+    if name not in known:
+        known[name] = x.body(_called(formula.__name__, kind, write, (x,), inline))
+    one, other = (x.let(f"extractvalue {kind} {known[name]}, {i}") for i in range(2))
+    return one, other
+
+
+def _called(
+    stem: str, kind: str, write: Callable[..., str], args: Sequence[Value], inline: bool
+) -> str:
+    """A call of a function with a result of this kind, which the module has once."""
+    first = args[0]
+    takes = [f"%x{i}" for i in range(len(args))]
+    name = f"{stem}.{suffix(first.element, first.lanes)}"
+
+    def text(body: Body) -> str:
+        result = write(*[Value(body, first.element, first.lanes, x) for x in takes])
+        taken = ", ".join(f"{first.type} {x}" for x in takes)
+        head = f"define internal {kind} @{name}({taken}) alwaysinline nounwind {{"
+        return "\n".join([head, *body.lines, f"  ret {kind} {result}", "}"])
+
+    first.body.module.helper(name, text)
     given = ", ".join(f"{v.type} {v.name}" for v in args)
-    return first.let(f"call {first.type} @{name}({given}){'' if inline else ' noinline'}")
+    return f"call {kind} @{name}({given}){'' if inline else ' noinline'}"
+
+
+def lanes_of(x: Value, start: int, count: int, step: int = 1) -> Value:
+    """Some lanes, neighbours or `step` apart; a scalar where it is one."""
+    if count == x.lanes:
+        return x
+    if count == 1:
+        return Value(x.body, x.element, 1, x.body(f"extractelement {x.type} {x.name}, i32 {start}"))
+    picks = ", ".join(f"i32 {start + i * step}" for i in range(count))
+    text = f"shufflevector {x.type} {x.name}, {x.type} poison, <{count} x i32> <{picks}>"
+    return Value(x.body, x.element, count, x.body(text))
+
+
+def joined(x: Value, y: Value) -> Value:
+    """The lanes of both, of one type."""
+    picks = ", ".join(f"i32 {i}" for i in range(2 * x.lanes))
+    text = f"shufflevector {x.type} {x.name}, {x.type} {y.name}, <{2 * x.lanes} x i32> <{picks}>"
+    return Value(x.body, x.element, 2 * x.lanes, x.body(text))
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:

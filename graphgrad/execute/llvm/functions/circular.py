@@ -8,7 +8,6 @@ a number is too large for that, the C library's function of doubles is called.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from ..emit.module import Body
 from ..emit.types import suffix
@@ -107,27 +106,33 @@ def _tan_near(x: Value) -> Value:
 
 def sin(x: Value) -> Value:
     """sin x."""
-    return _near_or_far(x, _sin_near, "sin")
+    return _or_far(x, _sin_near(x), "sin")
 
 
 def cos(x: Value) -> Value:
     """cos x."""
-    return _near_or_far(x, _cos_near, "cos")
+    return _or_far(x, _cos_near(x), "cos")
+
+
+def sin_and_cos(x: Value) -> tuple[Value, Value]:
+    """Both, of one reduction."""
+    s, c = _sin_near(x), _cos_near(x)
+    return _or_far(x, s, "sin"), _or_far(x, c, "cos")
 
 
 def tan(x: Value) -> Value:
     """tan x."""
-    return _near_or_far(x, _tan_near, "tan")
+    return _or_far(x, _tan_near(x), "tan")
 
 
-def _near_or_far(x: Value, near: Callable[[Value], Value], name: str) -> Value:
-    """near(x), but in lanes where |x| is large what the C library has.
+def _or_far(x: Value, near: Value, name: str) -> Value:
+    """near, but in lanes where |x| is large what the C library has.
 
     What a lane holds never depends on the others.
     """
     slow = _by_the_library(x, name)
     far = x.abs() > _FAR[x.element]
-    return rarely(far, near(x), lambda: x.let(f"call {x.type} @{slow}({x.type} {x.name})"))
+    return rarely(far, near, lambda: x.let(f"call {x.type} @{slow}({x.type} {x.name})"))
 
 
 def _by_the_library(x: Value, name: str) -> str:

@@ -56,7 +56,6 @@ _RANGE = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}  # beyond: 0 and i
 _RANGE2 = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 _HALF_RANGE = {"float": 89.6, "double": 710.6}  # beyond, half of it is infinite too
 _MINUS_ONE = {"float": -20.0, "double": -40.0}  # below, e**x - 1 rounds to -1
-_ONE = {"float": 9.1, "double": 19.1}  # above, tanh rounds to 1
 _LARGE = 2.0**60  # above, 1 + x is x
 _LOG10_2 = {
     "float": (0.301025390625, 4.605038981195214e-06),
@@ -116,10 +115,30 @@ def expm1(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """tanh |x| = h / (h + 1) with h = (e**(2 |x|) - 1) / 2."""
-    a = x.abs().at_most(_ONE[x.element])
-    h = _half_expm1(a + a)
-    return (h / (h + 1.0)).with_sign_of(x)
+    """tanh x."""
+    return tanh_and_slope(x)[0]
+
+
+def tanh_slope(x: Value) -> Value:
+    """1 / cosh(x)**2; 1 - tanh(x)**2 would lose digits."""
+    return tanh_and_slope(x)[1]
+
+
+def tanh_and_slope(x: Value) -> tuple[Value, Value]:
+    """Both of one e**(2 |x|) = e**r / s with s = 2**-n.
+
+    tanh |x| = h / (h + 2 s) with h = e**r - s; the slope is 2 s (1 + tanh |x|) / (h + 2 s).
+    """
+    r, n, shifted = _reduced((x.abs() * -2.0).at_least(_RANGE[x.element][0]))
+    r = -r
+    tail = polynomial(r, _EXPM1[x.element]).fma(r * r, r)
+    s = times_power(x.number(1.0), n, shifted)
+    twice, h = s + s, 1.0 - s + tail
+    below = h + twice
+    share = 1.0 / below
+    t = h * share
+    t = t.fma(-below, h).fma(share, t)
+    return t.with_sign_of(x), twice * share * (t + 1.0)
 
 
 def sinh(x: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..emit.types import BITS
-from ..emit.values import Value
+from ..emit.values import Value, joined, lanes_of
 
 
 class Format(NamedTuple):
@@ -54,8 +54,7 @@ def times_power(x: Value, n: Value, shifted: Value) -> Value:
 
     n: an integer as a float, `shifted` as `integer_part` gives it.
     """
-    target = x.body.module.target
-    if target.scalef and x.lanes * BITS[x.element] == 512:
+    if x.body.module.target.scalef and x.lanes * BITS[x.element] % 512 == 0:
         return _scalef(x, n)
     f = format_of(x)
     whole = shifted.bits() - f.shifter_bits
@@ -66,7 +65,11 @@ def times_power(x: Value, n: Value, shifted: Value) -> Value:
 
 
 def _scalef(x: Value, n: Value) -> Value:
-    """AVX-512 has an instruction for it."""
+    """AVX-512 has an instruction for it, of 512 bits."""
+    half = x.lanes // 2
+    if half * BITS[x.element] >= 512:
+        parts = [_scalef(lanes_of(x, i, half), lanes_of(n, i, half)) for i in (0, half)]
+        return joined(*parts)
     kind = "ps" if x.element == "float" else "pd"
     name = f"llvm.x86.avx512.mask.scalef.{kind}.512"
     mask = f"i{x.lanes}"

@@ -147,7 +147,11 @@ class Convolved:
 
     def packed(self, w: Any) -> Any:
         """The filters as `runner` takes them."""
-        matrix = np.ascontiguousarray(w[self.taps]).reshape(self.depth, -1)
+        w = w[self.taps]
+        if w.strides[2] < w.strides[3]:  # the entries of an output are near one another
+            matrix = _in_blocks(w.transpose(3, 0, 1, 2), 0).reshape(-1, self.depth).T
+        else:
+            matrix = _in_blocks(w, 2).reshape(self.depth, -1)
         return _packed(self.dtype, matrix, self._conv)
 
     def few(self, threads: int) -> bool:
@@ -265,6 +269,19 @@ def _in_order(x: Any) -> Any:
     made = np.empty(x.shape, x.dtype)
     for c in range(x.shape[3]):
         made[..., c] = x[..., c]
+    return made
+
+
+def _in_blocks(w: Any, axis: int) -> Any:
+    """w, or a copy in row-major order, made some places of an axis at a time: what of each cache
+    line the others need is still near.
+    """
+    if w.flags.c_contiguous:
+        return w
+    made, before = np.empty(w.shape, w.dtype), (slice(None),) * axis
+    for at in range(0, w.shape[axis], LINE):
+        here = (*before, slice(at, at + LINE))
+        made[here] = w[here]
     return made
 
 

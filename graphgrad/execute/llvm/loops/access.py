@@ -12,6 +12,7 @@ from ..emit.module import Body
 from ..emit.types import BITS, element_of, stored, vector
 from ..emit.values import Value
 from .expressions import Operands, cast, express
+from .nest import Nest
 
 Values = dict[int, Value]
 ORDERED = "volatile "  # reads and writes that LLVM is not to look for a better order of
@@ -29,16 +30,16 @@ def bytes_of(kind: str) -> int:
     return BITS[stored(kind)] // 8
 
 
-def computed(items: Sequence[Item], i: int, args: Sequence[Value], inline: bool) -> Value:
+def computed(nest: Nest, i: int, args: Sequence[Value], inline: bool) -> Value:
     """An item that is neither read nor a number nor a reduction, from its arguments."""
+    items = nest.items
     item = items[i]
     if item.name == "cast":
         return cast(args[0], items[item.args[0]].dtype, item.dtype)
     numbers = [n.value if isinstance(n := items[a].data, Number) else None for a in item.args]
     flags = args[0].body.module.flags
-    return express(
-        item.name, Operands(args, items[item.args[-1]].dtype.kind, numbers, flags, inline)
-    )
+    kind = items[item.args[-1]].dtype.kind
+    return express(item.name, Operands(args, kind, numbers, flags, inline, i in nest.twins))
 
 
 def place(body: Body, base: str, kind: str, at: str | int) -> str:

@@ -90,7 +90,7 @@ class Ends:
             elif item.name == "load":
                 values[i] = self._load(i, output, at, lanes, valid)
             else:
-                values[i] = computed(self.items, i, [values[a] for a in item.args], self.inline)
+                values[i] = computed(self.nest, i, [values[a] for a in item.args], self.inline)
         return values[output.item]
 
     def _load(self, i: int, output: Output, at: str, lanes: int, valid: int) -> Value:

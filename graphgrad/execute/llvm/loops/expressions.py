@@ -12,9 +12,10 @@ from typing import NamedTuple
 from ....base.kinds import FLOAT32, is_bfloat16
 from ....ir.types import DType
 from ....lower.items import Dialect
+from ....ops.elementwise.exponential import TanhSlope
 from ....ops.special.error import Erf, Erfc
 from ..emit.types import BITS, Target, element_of
-from ..emit.values import Formula, Number, Value
+from ..emit.values import Formula, Number, Pair, Value, call_pair
 from ..functions import circular, error, exponential, remainder
 from ..functions.power import power
 
@@ -29,6 +30,7 @@ HELPERS: dict[str, Formula] = {
     "sinh": exponential.sinh,
     "cosh": exponential.cosh,
     "tanh": exponential.tanh,
+    "tanh_slope": exponential.tanh_slope,
     "arcsinh": exponential.asinh,
     "arccosh": exponential.acosh,
     "arctanh": exponential.atanh,
@@ -44,7 +46,16 @@ HELPERS: dict[str, Formula] = {
 """Functions of one float that are written once in a module, and called."""
 
 
-DIALECT = Dialect({Erf: "erf", Erfc: "erfc"}, casts=True, scalar=True)
+PAIRS: dict[str, tuple[Pair, int]] = {
+    "tanh": (exponential.tanh_and_slope, 0),
+    "tanh_slope": (exponential.tanh_and_slope, 1),
+    "sin": (circular.sin_and_cos, 0),
+    "cos": (circular.sin_and_cos, 1),
+}
+"""What computes one of them and another of the same number for little more, and which it is."""
+
+
+DIALECT = Dialect({Erf: "erf", Erfc: "erfc", TanhSlope: "tanh_slope"}, casts=True, scalar=True)
 
 
 class Operands(NamedTuple):
@@ -55,6 +66,7 @@ class Operands(NamedTuple):
     numbers  for each, the number that it is known to be in every lane, or None
     flags    fast-math flags
     inline   whether helpers are to be inlined
+    paired   whether the other of a pair is computed too
     """
 
     values: Sequence[Value]
@@ -62,6 +74,7 @@ class Operands(NamedTuple):
     numbers: Sequence[Number | None]
     flags: str
     inline: bool
+    paired: bool = False
 
     def compare(self, how: str) -> Value:
         """lt, le, gt, ge, eq or ne, as NumPy has it."""
@@ -98,6 +111,9 @@ def supported(name: str, dtypes: Sequence[DType], made: DType, target: Target) -
 
 def express(name: str, operands: Operands) -> Value:
     """The value of a ufunc, or of `choose`."""
+    if operands.paired:
+        formula, place = PAIRS[name]
+        return call_pair(formula, operands.values[0], operands.inline)[place]
     helper = HELPERS.get(name)
     if helper is not None:
         return operands.values[0].call(helper, inline=operands.inline)

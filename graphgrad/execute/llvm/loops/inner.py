@@ -283,7 +283,7 @@ class _Run(Vector):
             return self._gathered(i, get, v)
         only = v.valid == self.lanes or self.nest.lengths[-1] < self.lanes
         args = [get(a) for a in self.items[i].args]
-        return computed(self.items, i, args, self.loops.inline and only)
+        return computed(self.nest, i, args, self.loops.inline and only)
 
     def _loaded(self, i: int, v: Lanes, order: str) -> Value:
         kind, t, (at,) = element(self.items[i]), self.body, v.at

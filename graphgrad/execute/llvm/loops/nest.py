@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ....ir.types import DType
 from ....lower.items import Item, Lowered, Output
-from .expressions import HELPERS
+from .expressions import HELPERS, PAIRS
 from .tiling import tile
 
 BUFFERS = 1 << 19  # bytes for rows kept from pass to pass
@@ -170,6 +170,18 @@ class Nest:
         same = {i for i, axes in enumerate(self._varies) if not axes and self.passed[i] < 0}
         return frozenset(same - self.final - self.inner)
 
+    @cached_property
+    def twins(self) -> dict[int, int]:
+        """Item -> the other that one call computes with it, right after it in a pass."""
+        first: dict[object, int] = {}
+        twins: dict[int, int] = {}
+        for i, item in enumerate(self.items):
+            if item.name in PAIRS:
+                other = first.setdefault((PAIRS[item.name][0], item.args), i)
+                if other != i:
+                    twins[i], twins[other] = other, i
+        return twins
+
     # --- passes over a row -------------------------------------------------------------------
 
     @cached_property
@@ -183,7 +195,8 @@ class Nest:
             roots += [self.items[i].args[0] for i in reduces]
             computes, reads = self._needed(roots, there, buffers)
             there |= computes
-            passes.append(Pass(*map(tuple, (sorted(computes), sorted(reads), stores, reduces))))
+            order = sorted(computes, key=lambda i: (min(i, self.twins.get(i, i)), i))
+            passes.append(Pass(*map(tuple, (order, sorted(reads), stores, reduces))))
         return tuple(passes)
 
     def _roots(self) -> list[tuple[list[int], list[int]]]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..emit.module import Body
 from ..emit.types import stored
-from ..emit.values import Value
+from ..emit.values import Value, lanes_of
 from .access import (
     bytes_of,
     computed,
@@ -26,7 +26,7 @@ from .access import (
     wide_enough,
 )
 from .nest import SHORT, Pass
-from .reductions import CHAIN, Accumulator, lanes_of
+from .reductions import CHAIN, Accumulator
 from .rows import Loops
 from .transposes import columns
 from .vectorise import Lanes, RowPass, Vector
@@ -193,7 +193,7 @@ class _Access:
             return self._loaded(i, places, order)
         if item.name == "gather":
             return self._gathered(i, get, places)
-        return computed(self.items, i, [get(a) for a in item.args], self.loops.inline)
+        return computed(self.nest, i, [get(a) for a in item.args], self.loops.inline)
 
     def _loaded(self, i: int, places: Sequence[str], order: str) -> Value:
         kind, where = element(self.items[i]), self.where

@@ -14,13 +14,25 @@ from ....ir.program import Program
 from ....ir.strided import Strided, contiguous, row_major
 from ....ir.types import DType
 from ....lower.calls import name_of
+from ....lower.fusion import Twins
 from ....lower.gathers import GATHERS, in_range
 from ....lower.loop_ir import Loop, is_number, viewed
+from ....ops.elementwise.exponential import Sigmoid, SigmoidSlope, Tanh, TanhSlope
+from ....ops.elementwise.trigonometry import Cos, Sin
+from ....ops.nn.activations import Softplus
 from ..emit.types import Target, element_of
 from .expressions import DIALECT, supported
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
+TWINS: Twins = {
+    Tanh: (TanhSlope,),
+    Sigmoid: (SigmoidSlope,),
+    Softplus: (Sigmoid, SigmoidSlope),
+    Sin: (Cos,),
+    Cos: (Sin,),
+}
+"""What shares an exponential, or a reduction to a quarter of a turn."""
 
 
 def loops(target: Target) -> Callable[[Node], Loop | None]:

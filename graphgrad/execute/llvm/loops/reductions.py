@@ -14,7 +14,7 @@ import numpy as np
 from ....ir.types import DType
 from ..emit.module import Body
 from ..emit.types import element_of, vector
-from ..emit.values import Number, Value, constant
+from ..emit.values import Number, Value, constant, lanes_of
 
 CHAIN = 16
 
@@ -72,17 +72,6 @@ def _start(kind: str, dtype: DType) -> Number:
         return kind == "min"
     limits = np.iinfo(dtype)
     return int(limits.min if kind == "max" else limits.max)
-
-
-def lanes_of(x: Value, start: int, count: int, step: int = 1) -> Value:
-    """Some lanes, neighbours or `step` apart; a scalar where it is one."""
-    if count == x.lanes:
-        return x
-    if count == 1:
-        return Value(x.body, x.element, 1, x.body(f"extractelement {x.type} {x.name}, i32 {start}"))
-    picks = ", ".join(f"i32 {start + i * step}" for i in range(count))
-    text = f"shufflevector {x.type} {x.name}, {x.type} poison, <{count} x i32> <{picks}>"
-    return Value(x.body, x.element, count, x.body(text))
 
 
 class Accumulator:

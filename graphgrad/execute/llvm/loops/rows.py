@@ -66,7 +66,7 @@ class Loops(ABC):
         if item.name == "gather":
             where = self.gather_at(i, self.load_at(i, index), [values[a] for a in item.args])
             return load(self.body, element(item), 1, 1, where)
-        return computed(self.items, i, [values[a] for a in item.args], self.inline)
+        return computed(self.nest, i, [values[a] for a in item.args], self.inline)
 
     def unravelled(self, row: str, lengths: Sequence[int]) -> list[str]:
         """The places along axes of these lengths, by their number in row-major order."""
