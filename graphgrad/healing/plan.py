@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import RegionError
 from ..base.position import show
@@ -21,7 +21,7 @@ from .reading import is_real
 from .shadow import lost_digits, shadow_values
 from .spectral import Spectral, spectral
 from .table import rewriter as table
-from .terms import ATOM, CALL, Term
+from .terms import ATOM, CALL, SUM, Term
 
 LOSES = 2.0
 """Digits: what loses fewer at given feeds is left as it is."""
@@ -40,6 +40,10 @@ GUARD = RealIdentity(
     where,
 )
 """What is said of branches of a choice."""
+
+
+Pieces: TypeAlias = tuple[list[tuple[Tensor, float]], list[tuple[Term, float]], float]
+"""Tensors and terms, with factors, and a number: what is added up."""
 
 
 class HealedSite(NamedTuple):
@@ -102,6 +106,7 @@ class HealingPlan:
         self.spectral: dict[Node, Spectral] = {}
         self.inner: dict[Node, list[HealingPlan]] = {}
         self.stands: dict[Term, Tensor] = {}
+        self._sums: dict[Node, list[tuple[Term, Tensor]]] = {}
         self.marked: set[Node] = set()
         for node in nodes:
             self._plan(node)
@@ -206,8 +211,8 @@ class HealingPlan:
             if len(rebuilt) == found:
                 return changed
 
-    def leaves(self, node: Node) -> list[Tensor]:
-        """The tensors of which the term of a rewritten node is made."""
+    def leaves(self, node: Node, sums: bool = False) -> list[Tensor]:
+        """The tensors of which the term of a rewritten node is made; sums, as they were written."""
         found: list[Tensor] = []
         stack = [self.terms[node]]
         seen: set[Term] = set()
@@ -219,11 +224,51 @@ class HealingPlan:
             t = self.standing(term, node)
             if t is not None:
                 found.append(t)
-            elif term.kind == CALL:
-                stack += term.parts
-            else:
-                stack += [part for part, _ in term.parts]
+                continue
+            if sums and term.kind == SUM:
+                written, rest, _ = self.as_written(term, node)
+                found += [t for t, _ in written]
+                stack += [part for part, _ in rest]
+                continue
+            stack += term.parts if term.kind == CALL else [part for part, _ in term.parts]
         return found
+
+    def as_written(self, term: Term, root: Node) -> Pieces:
+        """What a sum is made of: sums in the formula of a node, with factors, and what is left.
+
+        Of x - y + log(z) it is x - y, where that was written: nothing is added in another order.
+        """
+        matcher = self.rewriter.matcher
+        found: list[tuple[Tensor, float]] = []
+        left, const = self.rewriter.terms.addends(term)
+        rest = dict(left)
+        for s, t in self._sums_in(root) if len(rest) + bool(const) > 1 else ():
+            part, c = s.parts[0]
+            factor = rest.get(part, 0.0) / c
+            less = matcher.without(rest, const, s, factor) if factor else None
+            if less is not None and not (s.key and less[1]):
+                found.append((t, factor))
+                rest, const = less
+        return found, [*rest.items()], const
+
+    def _sums_in(self, root: Node) -> list[tuple[Term, Tensor]]:
+        """The sums in what is written, the longest first."""
+        known = self._sums.get(root)
+        if known is None:
+            pairs = [
+                (self.rewriter.reader.loose(t), t)
+                for n in self.within(root) - {root}
+                for t in n.outputs
+            ]
+            known = self._sums[root] = sorted(
+                [
+                    (s, t)
+                    for s, t in pairs
+                    if s.kind == SUM and len(s.parts) + bool(s.key) > 1 and s.shape == t.shape
+                ],
+                key=lambda item: (-len(item[0].parts), item[1].node.index),
+            )
+        return known
 
     def standing(self, term: Term, node: Node) -> Tensor | None:
         """The tensor whose term this is, if it was built before a node."""
@@ -241,7 +286,7 @@ class HealingPlan:
                     continue
                 whole = closed_around(node) is not None
                 reads = list(node.inputs) if whole else smooth_inputs(node)
-                reads = self.leaves(node) if node in self.terms else reads
+                reads = self.leaves(node, sums=True) if node in self.terms else reads
                 needed.update(t.node for t in reads)
                 needed.update(node.controls)
         for node in filter(makes_sited, needed & self.changed):

@@ -88,7 +88,8 @@ class Reader:
         return self.terms.number(float(value))
 
     def shaped(self, term: Term, shape: Shape) -> Term:
-        """A term in a shape that it does not have by itself."""
+        """The term of a tensor, in a shape that it may not have by itself."""
+        self.terms.note_written(term)
         return term if term.shape == shape else self.terms.call(Fit.to(shape), term, shape=shape)
 
     def loose(self, t: Tensor) -> Term:
