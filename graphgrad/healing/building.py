@@ -14,7 +14,14 @@ from ..ir.node import Graph, HealedForm, Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ops.base import apply, constant
-from ..ops.shape.reshaping import BroadcastTo, Reshape, broadcast_to, expand_dims, squeeze
+from ..ops.shape.reshaping import (
+    BroadcastTo,
+    Reshape,
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    squeeze,
+)
 from .forms import StableForm
 from .guard import guarded
 from .plan import HealingPlan, closed_around, smooth_inputs
@@ -117,7 +124,9 @@ class HealedBuild(Transplant):
 
     def _fitted(self, made: Tensor, y: Tensor) -> Tensor:
         assert made.dtype is y.dtype, (made, y)
-        return made if made.shape == y.shape else _reshaped(made, y.shape)
+        if made.shape == y.shape:
+            return made
+        return broadcast_like(made, y) if None in y.shape else _reshaped(made, y.shape)
 
     def _get(self, term: Term, node: Node) -> Tensor:
         """The tensor of a term, which is made where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import RegionError
@@ -14,6 +14,7 @@ from ..ir.region_tree import sites_at
 from ..ir.tensor_sites import makes_sited
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE, where
+from ..ops.sources import Placeholder, Variable
 from .forms import StableForm
 from .guard import arguments, needs_guard
 from .identity import RealIdentity, Rewriter
@@ -58,6 +59,7 @@ class HealedSite(NamedTuple):
     node     the node that computed it
     lost     decimal digits that are lost at the feeds `at`; None where none were given
     inputs   the tensors that what was written is a function of
+    same     what is computed in it once more -> the one of inputs that it is equal to
 
     >>> x = gg.constant(1e200)
     >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
@@ -74,6 +76,7 @@ class HealedSite(NamedTuple):
     node: Node
     lost: float | None = None
     inputs: tuple[Tensor, ...] = ()
+    same: Mapping[Tensor, Tensor] = {}
 
 
 class HealingPlan:
@@ -139,7 +142,7 @@ class HealingPlan:
             if own:
                 self.marked.add(node)
                 term = reader.terms.atom(y)
-            reader.of[y] = reader.shaped(term, y.shape)
+            reader.of[y] = reader.shaped(term, y)
             self.stands.setdefault(reader.of[y], y)
             self.stands.setdefault(term, y)
         found = spectral(node) if self.only is None and not own else None
@@ -164,17 +167,17 @@ class HealingPlan:
 
     def where_it_loses(self, at: Mapping[Tensor, Any]) -> HealingPlan:
         """The plan that rewrites only what loses digits at feeds."""
-        leaves = {node: self.leaves(node) for node in self.terms}
-        wanted = dict.fromkeys([*at, *[t for ts in leaves.values() for t in ts]])
+        inputs = {node: self.inputs_of(node) for node in self.terms}
+        wanted = dict.fromkeys([*at, *[t for ts, _ in inputs.values() for t in ts]])
         known = shadow_values(self.nodes, list(wanted), at)
         losing: dict[Node, float] = {}
-        for node, ts in leaves.items():
-            lost = lost_digits(node.outputs[0], list(dict.fromkeys(ts)), known)
+        for node, (ts, same) in inputs.items():
+            lost = lost_digits(node.outputs[0], ts, known, same)
             if lost >= LOSES:
                 within = self.within(node) & set(self.terms)
                 losing.update({n: max(lost, losing.get(n, 0.0)) for n in within})
         for node in self.guards:
-            lost = lost_digits(node.outputs[0], list(at), known)
+            lost = lost_digits(node.outputs[0], list(at), known, {})
             if lost >= LOSES:
                 losing[node] = lost
         return HealingPlan(self.nodes, self.ys, losing)
@@ -188,6 +191,37 @@ class HealingPlan:
             inside |= new
             stack += new
         return inside
+
+    def inputs_of(
+        self, root: Node, identity: RealIdentity | None = None
+    ) -> tuple[list[Tensor], dict[Tensor, Tensor]]:
+        """The tensors that what is written is a function of, and what is equal to one of them.
+
+        They are the leaves of its term; where it reaches past them, as sin(x - y) / (y - x) does
+        past x - y, what they are computed from.
+        """
+        if identity is GUARD:
+            return self._apart(arguments(root), ())
+        if root not in self.terms:
+            return [], {}
+        inside = [t for n in self.within(root) - {root} for t in n.outputs]
+        inputs, same = self._apart(self.leaves(root), inside)
+        while free := _sources(root.outputs, {*inputs, *same}) - {*inputs, *same}:
+            kept = [x for x in inputs if free.isdisjoint(_sources([x], free))]
+            inputs = [*kept, *sorted(free, key=lambda t: t.node.index)]
+            same = {t: x for t, x in same.items() if x in kept}
+        return inputs, same
+
+    def _apart(
+        self, ts: Sequence[Tensor], others: Sequence[Tensor]
+    ) -> tuple[list[Tensor], dict[Tensor, Tensor]]:
+        """Tensors of different terms, and what has the term of one of them."""
+        first: dict[Any, Tensor] = {}
+        keys = {t: (self.rewriter.reader.loose(t), t.shape) for t in (*ts, *others)}
+        for t in ts:
+            first.setdefault(keys[t], t)
+        same = {t: first[key] for t, key in keys.items() if key in first}
+        return [*first.values()], {t: x for t, x in same.items() if t is not x}
 
     def _changed(self) -> set[Node]:
         """Nodes that read what is rewritten; all of a region of which one does."""
@@ -327,10 +361,10 @@ class HealingPlan:
     def _site(self, node: Node, i: RealIdentity, why_not: str | None) -> HealedSite:
         lost = None if self.only is None else self.only.get(node)
         now = why_not or i.now
-        inputs = arguments(node) if i is GUARD else self.leaves(node) if node in self.terms else ()
+        inputs, same = self.inputs_of(node, i)
         return HealedSite(
             show(node.position), i.name, i.written, now, i.wrong, i.source, node, lost,
-            tuple(dict.fromkeys(inputs)),
+            tuple(inputs), same,
         )  # fmt: skip
 
 
@@ -348,6 +382,21 @@ def smooth_inputs(node: Node) -> list[Tensor]:
         return []
     jumps = op.derivative.jumps
     return [t for i, t in enumerate(node.inputs) if i not in jumps and t.type.differentiable]
+
+
+def _sources(ts: Sequence[Tensor], stops: Set[Tensor]) -> set[Tensor]:
+    """The placeholders and variables, and the stops, that tensors are computed from by the rest."""
+    found: set[Tensor] = set()
+    seen, stack = set(ts), list(ts)
+    while stack:
+        t = stack.pop()
+        if t in stops or isinstance(t.node.op, Placeholder | Variable):
+            found.add(t)
+            continue
+        new = dict.fromkeys(t.node.inputs).keys() - seen
+        seen |= new
+        stack += new
+    return found
 
 
 def _same(node: Node, term: Term) -> bool:

@@ -87,10 +87,14 @@ class Reader:
             return None
         return self.terms.number(float(value))
 
-    def shaped(self, term: Term, shape: Shape) -> Term:
-        """The term of a tensor, in a shape that it may not have by itself."""
+    def shaped(self, term: Term, t: Tensor) -> Term:
+        """The term of a tensor in its shape; the tensor itself where that has lengths unknown."""
         self.terms.note_written(term)
-        return term if term.shape == shape else self.terms.call(Fit.to(shape), term, shape=shape)
+        if term.shape == t.shape:
+            return term
+        if None in t.shape:
+            return self.terms.atom(t)
+        return self.terms.call(Fit.to(t.shape), term, shape=t.shape)
 
     def loose(self, t: Tensor) -> Term:
         """The term of an operand that broadcasts."""
@@ -118,7 +122,7 @@ class Reader:
                 term = None
         if term is None:
             term = self._opaque(node, y)
-        self.of[y] = self.shaped(term, y.shape)
+        self.of[y] = self.shaped(term, y)
 
     def _opaque(self, node: Node, y: Tensor) -> Term:
         """A call of the op, of which nothing else is known."""

@@ -154,7 +154,7 @@ def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
     measured = []
     monkeypatch.setattr(page, "curves_of", lambda f: measured.append(f) or curves_of(f))
     x = gg.placeholder(("N",), name="x")
-    ys = [gg.log(1 + gg.exp(x + float(c))) for c in range(2)]
+    ys = [gg.log(1 + gg.exp(x + c)) for c in (0.5, 1.5)]
     twice = [gg.log(1 + gg.exp(gg.tanh(x) * 1.0)), gg.log(1 + gg.exp(gg.sin(x) * 1.0))]
     gg.heal([*ys, *twice]).write_html(tmp_path / "healed.html")
     assert len(measured) == 3
