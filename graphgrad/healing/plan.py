@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import RegionError
 from ..base.position import show
+from ..compiled import evaluate
 from ..differentiate.healed import form_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Op
@@ -92,6 +93,7 @@ class HealingPlan:
     changed  nodes that are to be built anew
     built    those of them that ys need; all nodes, where nothing is to be built
     only     nodes that may be rewritten, and what they lose; None: all
+    unmarked whether marks count for nothing: for a look into a region
     """
 
     def __init__(
@@ -99,8 +101,9 @@ class HealingPlan:
         nodes: list[Node],
         ys: Sequence[Tensor] | None = None,
         only: Mapping[Node, float] | None = None,
+        unmarked: bool = False,
     ) -> None:
-        self.nodes, self.ys, self.only = nodes, ys, only
+        self.nodes, self.ys, self.only, self.unmarked = nodes, ys, only, unmarked
         self.rewriter: Rewriter = table()
         self.terms: dict[Node, Term] = {}
         self.fired: dict[Node, list[RealIdentity]] = {}
@@ -123,7 +126,9 @@ class HealingPlan:
             reader.of.update((y, reader.terms.atom(y)) for y in node.outputs)
             return
         reader.read(node)
-        own = node.region is not None or node.stamp is not None or makes_sited(node)
+        own = not self.unmarked and (
+            node.region is not None or node.stamp is not None or makes_sited(node)
+        )
         for y in node.outputs:
             if not is_real(y):
                 continue
@@ -145,10 +150,10 @@ class HealingPlan:
             reader.of[y] = reader.shaped(term, y)
             self.stands.setdefault(reader.of[y], y)
             self.stands.setdefault(term, y)
-        found = spectral(node) if self.only is None and not own else None
+        lets = self.only is None or node in self.only
+        found = spectral(node) if lets and not own else None
         if found is not None:
             self.spectral[node] = found
-        lets = self.only is None or node in self.only
         if node.op is WHERE and lets and not own and needs_guard(node):
             self.guards.add(node)
         if node.op.bodies and self.ys is not None:
@@ -178,6 +183,10 @@ class HealingPlan:
                 losing.update({n: max(lost, losing.get(n, 0.0)) for n in within})
         for node in self.guards:
             lost = lost_digits(node.outputs[0], list(at), known, {})
+            if lost >= LOSES:
+                losing[node] = lost
+        for node, found in self.spectral.items():
+            lost = found.lost(evaluate(found.values, at))
             if lost >= LOSES:
                 losing[node] = lost
         return HealingPlan(self.nodes, self.ys, losing)
@@ -343,6 +352,7 @@ class HealingPlan:
         if not built.issuperset(self.fired):  # some are part of what others rewrite
             built.update(*[self.within(node) for node in self.fired if node in built])
         within = {n for node, s in self.spectral.items() if node in built for n in s.inside}
+        regions = {} if self.unmarked else by_region(self.nodes)
         for node in self.nodes:
             if node in within and node not in built:
                 continue
@@ -351,6 +361,9 @@ class HealingPlan:
                 yield self._site(node, self.fired[node][0], why)
             if node in self.alone:
                 yield self._site(node, self.alone[node], MARKED)
+            if node in regions:
+                plain = HealingPlan(regions[node], unmarked=True)
+                yield from (s for s in plain.sites(MARKED) if s.node not in self.alone)
             if node in self.spectral:
                 yield self._site(node, self.spectral[node].identity, why)
             if node in self.guards:
@@ -373,6 +386,15 @@ def closed_around(node: Node) -> Region | None:
     if node.region is None:
         return None
     return next((region for region in enclosing(node.region) if not region.open), None)
+
+
+def by_region(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The members of each outermost region, by the first of them."""
+    found: dict[Region, list[Node]] = {}
+    for node in nodes:
+        if node.region is not None:
+            found.setdefault(enclosing(node.region)[0], []).append(node)
+    return {members[0]: members for members in found.values()}
 
 
 def smooth_inputs(node: Node) -> list[Tensor]:

@@ -107,6 +107,11 @@ def test_a_site_of_long_arrays_is_shown_by_the_formula_of_the_table(tmp_path):
     assert "Drawn is the formula of the table" in (tmp_path / "healed.html").read_text()
 
 
+def test_a_title_is_words(tmp_path):
+    with pytest.raises(TypeError, match="title is a str, got 3"):
+        gg.heal(gg.tanh(gg.constant(1.0))).write_html(tmp_path / "healed.html", title=3)
+
+
 def test_a_step_of_a_formula_is_no_site_of_its_own(tmp_path):
     pytest.importorskip("mpmath")
     x = gg.placeholder((), name="x")
