@@ -9,7 +9,9 @@ from ..checks.explain import explain
 from ..checks.gradient import check_gradient
 from ..checks.lint import lint
 from ..healing.heal import heal
+from ..healing.plan import LEFT_ALONE, NOT_RUN
 from ..ir.node import Node, Region, Tensor
+from ..ir.program import needed
 from .errors import TargetError
 from .feeding import feed_arguments, feeds_for
 from .target import TargetGraph, add_target, ends_of, load
@@ -73,12 +75,13 @@ def heal_arguments(parser: ArgumentParser) -> None:
 def run_heal(options: Namespace) -> int:
     """The table of what `gg.heal` would rewrite; exit code 1 where it would anything.
 
-    With feeds, only what loses digits there.
+    Of a function's outputs, of what was built before gradients. With feeds, only what loses digits
+    there; what these tell nothing of counts as found.
     """
     if options.panes and options.html is None:
         raise TargetError("--panes is for the page: give it --html FILE")
     target = load(options.target)
-    ys = ends_of(target.graph)
+    ys = ends_of(target.graph.nodes if target.is_graph else needed((), target.outputs))
     if not ys:
         print("nothing to heal")
         return 0
@@ -88,7 +91,8 @@ def run_heal(options: Namespace) -> int:
     if options.html is not None:
         healed.write_html(options.html, panes=options.panes)
         print(f"page: {options.html}")
-    return 1 if healed.sites else 0
+    said = [site.now for site in healed.sites]
+    return 1 if any(now == NOT_RUN or not now.startswith(LEFT_ALONE) for now in said) else 0
 
 
 def explain_arguments(parser: ArgumentParser) -> None:

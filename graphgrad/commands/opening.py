@@ -144,7 +144,7 @@ def _opened(options: Namespace) -> dict[Tensor, Any]:
     with GraphScope(graph):
         program = _program(options)
         made = _traced(name, lambda: _built(program, options.parameters))
-    options.target = TargetGraph(graph, _outputs(made) or ends_of(graph), name)
+    options.target = TargetGraph(graph, _outputs(made) or ends_of(graph.nodes), name)
     return program.feeds
 
 

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from ..compiled import CompiledFunction
 from ..files.loading import GraphFile
 from ..files.loading import load as load_file
 from ..ir.graph import Graph, GraphScope
-from ..ir.node import Tensor
+from ..ir.node import Node, Tensor
 from .errors import TargetError, UserCodeError
 from .reading import shown_reading
 
@@ -96,7 +96,7 @@ def _of_file(file: GraphFile, name: str, wanted: str) -> TargetGraph:
         raise TargetError(f"{name}: there is no function {wanted!r} in it. {near}".rstrip())
     entries = [file.functions[wanted]] if wanted else list(file.functions.values())
     outputs = dict.fromkeys(t for e in entries for t in flatten(e.outputs) if t is not None)
-    tensors = list(outputs) or ends_of(file.graph)
+    tensors = list(outputs) or ends_of(file.graph.nodes)
     return TargetGraph(file.graph, tensors, name, is_graph=not wanted)
 
 
@@ -158,7 +158,7 @@ def _is_answer(answer: Any) -> bool:
 
 def _target(made: Any, name: str) -> TargetGraph:
     if isinstance(made, Graph):
-        return TargetGraph(made, ends_of(made), name, is_graph=True)
+        return TargetGraph(made, ends_of(made.nodes), name, is_graph=True)
     if isinstance(made, CompiledFunction):
         outputs = [t for t in flatten(made.outputs) if t is not None]
         raise_for = "a compiled function"
@@ -179,8 +179,8 @@ def _target(made: Any, name: str) -> TargetGraph:
     return TargetGraph(graph, outputs, name)
 
 
-def ends_of(graph: Graph) -> list[Tensor]:
+def ends_of(nodes: Iterable[Node]) -> list[Tensor]:
     """The tensors that the user built and nothing that the user built reads."""
-    mine = [n for n in graph.nodes if n.origin is None]
+    mine = [n for n in nodes if n.origin is None]
     read = {t for n in mine for t in n.inputs}
     return [t for n in mine if n.inputs for t in n.outputs if t not in read]

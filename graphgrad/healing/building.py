@@ -14,7 +14,14 @@ from ..ir.node import Graph, HealedForm, Node, Region, Tensor
 from ..ir.op import Op
 from ..ir.program import Program
 from ..ops.base import apply, constant
-from ..ops.shape.reshaping import BroadcastTo, Reshape, broadcast_to, expand_dims, squeeze
+from ..ops.shape.reshaping import (
+    BroadcastTo,
+    Reshape,
+    broadcast_like,
+    broadcast_to,
+    expand_dims,
+    squeeze,
+)
 from .forms import StableForm
 from .guard import guarded
 from .plan import HealingPlan, closed_around, smooth_inputs
@@ -117,7 +124,9 @@ class HealedBuild(Transplant):
 
     def _fitted(self, made: Tensor, y: Tensor) -> Tensor:
         assert made.dtype is y.dtype, (made, y)
-        return made if made.shape == y.shape else _reshaped(made, y.shape)
+        if made.shape == y.shape:
+            return made
+        return broadcast_like(made, y) if None in y.shape else _reshaped(made, y.shape)
 
     def _get(self, term: Term, node: Node) -> Tensor:
         """The tensor of a term, which is made where there is none."""
@@ -159,19 +168,20 @@ class HealedBuild(Transplant):
 
     def _sum(self, term: Term, node: Node) -> Tensor:
         """The sum, of which what is added comes before what is taken away."""
-        from_number = self._number(term.key, node)
-        if not term.parts:
-            return from_number
-        made: Tensor | None = from_number if term.key > 0 else None
-        for part, c in sorted(term.parts, key=lambda item: item[1] < 0):
-            x = self._get(part, node)
+        written, rest, number = self.plan.as_written(term, node)
+        pieces = [(self.tensor(t), c) for t, c in written]
+        pieces += [(self._get(part, node), c) for part, c in rest]
+        if not pieces:
+            return self._number(number, node)
+        made: Tensor | None = self._number(number, node) if number > 0 else None
+        for x, c in sorted(pieces, key=lambda item: item[1] < 0):
             size = x if abs(c) == 1 else x * abs(c)
             if made is None:
                 made = -size if c < 0 else size
             else:
                 made = made - size if c < 0 else made + size
         assert made is not None
-        return made - (-term.key) if term.key < 0 else made
+        return made - (-number) if number < 0 else made
 
     def _number(self, c: float, node: Node) -> Tensor:
         return constant(c, node.outputs[0].dtype)

@@ -10,10 +10,12 @@ import numpy as np
 
 from ..base.errors import GraphError, ShapeError
 from ..base.flags import truth
+from ..base.kinds import can_cast
 from ..base.lazy import lazy_module
 from ..base.tree import flatten, tree_map
 from ..base.words import visible_lines
 from ..ir.node import Graph, Node, Tensor
+from ..ir.types import Array
 from .building import healed as built
 from .identity import RealIdentity
 from .measuring import named, wrong_words
@@ -65,11 +67,13 @@ class Healed:
         Returns: nothing.
 
         Raises: MissingBackendError without mpmath, which the graph alone does not need; OSError
-        where the file cannot be written.
+        where the file cannot be written; TypeError for a title that is no str.
 
         >>> import os
         >>> gg.heal(gg.tanh(gg.constant(1.0))).write_html(os.devnull)
         """
+        if not isinstance(title, str):
+            raise TypeError(f"title is a str, got {title!r}")
         write = _pages.write_panes if truth("panes", panes) else _pages.write_page
         write(path, self, title)
 
@@ -113,8 +117,8 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     Parameters:
         ys: tensors of one graph, in any nesting.
         at: {tensor: array}, inputs for which the graph runs both in float64 and in 800 digits (with
-            mpmath); only formulas whose value or gradient loses two digits or more are rewritten.
-            None: all formulas that may lose digits.
+            mpmath); only formulas whose value or gradient loses two digits or more are rewritten,
+            and products of eigenvectors only if eigenvalues are that close to each other. None: all formulas that may lose digits.
 
     Returns: Healed: `.ys` with the structure of ys, `.sites`, and a table by `print`.
 
@@ -183,12 +187,17 @@ def _feeds(at: Any, graph: Graph) -> Mapping[Tensor, Any]:
         fits = array.ndim == t.ndim and all(
             d == n or not isinstance(d, int) for d, n in zip(t.shape, array.shape)
         )
-        if array.dtype.kind not in "biufcV" or not fits:
+        if not fits or not _is_fed_as(array, t):
             raise ShapeError(
                 f"heal(at=...) feeds {t.name} ({t.type!r}, built at {t.node.where}) with an array "
                 f"of shape {array.shape} and dtype {array.dtype}"
             )
     return at
+
+
+def _is_fed_as(array: Array, t: Tensor) -> bool:
+    """Whether an array is of numbers of the kind of a tensor's."""
+    return array.dtype.kind in "biufcV" and can_cast(array.dtype, t.dtype, "same_kind")
 
 
 def _forward(ys: Sequence[Tensor]) -> list[Node]:

@@ -246,7 +246,7 @@ def read_all(rewriter: Rewriter, graph: Graph, y: Tensor) -> Term:
             reader.read(node)
             for t in node.outputs:
                 term, _ = rewriter.rewritten(reader.loose(t))
-                reader.of[t] = reader.shaped(term, t.shape)
+                reader.of[t] = reader.shaped(term, t)
     return reader.loose(y)
 
 

@@ -135,17 +135,18 @@ class Matcher:
                 return
             left, const = dict(left), const
             for t, k in rest:
-                taken = self._without(left, const, b[t], k * scale)
+                taken = self.without(left, const, b[t], k * scale)
                 if taken is None:
                     return
                 left, const = taken
             if left:
                 over = const - pattern_const * scale
                 total = self.terms.add(left.items(), 0.0 if abs(over) < 1e-15 else over, True)
-                yield scale, {**b, head: self.terms.scaled(total, 1 / (c * scale))}
+                if self.terms.is_written(total):
+                    yield scale, {**b, head: self.terms.scaled(total, 1 / (c * scale))}
             return
         if head.kind == ATOM:
-            taken = self._without(left, const, b[head], c * scale)
+            taken = self.without(left, const, b[head], c * scale)
             if taken is not None:
                 yield from self._rest_of_sum(rest, *taken, pattern_const, scale, b)
             return
@@ -155,10 +156,10 @@ class Matcher:
                     others = {s: n for s, n in left.items() if s is not term}
                     yield from self._rest_of_sum(rest, others, const, pattern_const, scale, bound)
 
-    def _without(
+    def without(
         self, left: dict[Term, float], const: float, term: Term, c: float
     ) -> tuple[dict[Term, float], float] | None:
-        """A sum less a number times a term, of which each part has to be in it."""
+        """A sum less a number times a term; None where a part of that is not in it."""
         parts, number = self.terms.addends(term)
         after = dict(left)
         for t, k in parts:

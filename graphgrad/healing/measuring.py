@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ import numpy as np
 from ..base.errors import ExecutionError, GraphGradError
 from ..compiled import compile
 from ..differentiate.gradients import gradients
-from ..differentiate.travel.importing import cut_out
 from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ir.types import Array
@@ -23,7 +22,7 @@ from ..ops.sources import placeholder
 from .accuracy import SIDE, AccuracyCurve, Axis, Interval, Measured, accuracy_curve
 from .identity import RealIdentity
 from .many_digits import floats, values
-from .shadow import DIGITS
+from .shadow import DIGITS, cut_between
 from .table import IDENTITIES, OWN
 
 HELD = 0.75
@@ -148,7 +147,7 @@ def _along(
     def run(at: int, arrays: Sequence[Array]) -> Any:
         before, after = (_values(forms.xs, ys, arrays, at) for ys in (forms.naive, forms.stable))
         try:
-            truth = after if few else _truth(forms.xs, [forms.by[0], forms.by[1 + at]], arrays)
+            truth = after if few else _truth(forms, [forms.by[0], forms.by[1 + at]], arrays)
             if forms.each and not few:
                 truth = _past_digits(forms, at, arrays, truth, after)
         except ExecutionError:
@@ -212,9 +211,10 @@ def _values(
     return [np.asarray(y).astype(float) for y in found]
 
 
-def _truth(xs: Sequence[Tensor], ys: list[Tensor], arrays: Sequence[Array]) -> list[Array]:
+def _truth(forms: FormPair, ys: list[Tensor], arrays: Sequence[Array]) -> list[Array]:
     """What ys are, by many digits; more of them for numbers that need more."""
-    if all(x.shape and not isinstance(x.shape[0], int) for x in xs):
+    xs = forms.xs
+    if forms.each:
         size = np.abs(np.stack([a.astype(float) for a in arrays]))
         far = ((size > 1e20) | ((size < 1e-20) & (size > 0))).any(0)
         made = [np.empty(far.shape) for _ in ys]
@@ -248,7 +248,7 @@ def _past_digits(
     if not where.any():
         return list(truth)
     some = [a[where] for a in arrays]
-    found = _truth(forms.xs, [forms.stable[0], forms.stable[1 + at]], some)
+    found = _truth(forms, [forms.stable[0], forms.stable[1 + at]], some)
     made = []
     for t, end, y in zip(truth, ends, found, strict=True):
         t = t.copy()
@@ -278,11 +278,16 @@ def _as_numbers(truth: Array, before: Array, after: Array) -> tuple[float, float
 AFFINE = ("Add", "Subtract", "Multiply", "Divide", "Negative")
 
 
-def moving(inputs: Sequence[Tensor]) -> list[Tensor]:
+def moving(inputs: Sequence[Tensor], fixed: Set[Tensor] = frozenset()) -> list[Tensor]:
     """What inputs are a multiple of, or differ from by a number; numbers are left out."""
     found: dict[Tensor, None] = {}
     for x in inputs:
-        while x.node.type in AFFINE and x.node.region is None and x.node.stamp is None:
+        while (
+            x.node.type in AFFINE
+            and x not in fixed
+            and x.node.region is None
+            and x.node.stamp is None
+        ):
             variable = [t for t in x.node.inputs if not isinstance(t.node.op, Constant)]
             if len(variable) != 1 or variable[0].shape != x.shape:
                 break
@@ -298,18 +303,17 @@ def forms_of_site(
     known: Mapping[Tensor, Array],
     heal: Callable[[Tensor], Any],
     by_stable: bool = False,
+    same: Mapping[Tensor, Tensor] = {},
 ) -> FormPair | None:
     """What was written between some inputs and y, and what `heal` makes of it.
 
-    by_stable: whether what it makes is the truth.
+    by_stable: whether what it makes is the truth. same: what one of the inputs stands for.
 
     None where that is too long to be run in many digits, or has inputs that are not real numbers.
     """
-    assert y.node.graph is not None
     if not inputs or not all(x.type.differentiable for x in inputs):
         return None
-    graph, there = cut_out(y.node.graph, inputs, [y])
-    xs, end = [there[x] for x in inputs], there[y]
+    graph, xs, end = cut_between(inputs, y, same)
     held = [np.asarray(known[x], float) if x in known else None for x in inputs]
     each = _element_by_element(graph, xs, end)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from ..ops.reduce.reductions import sum as total_of
 from ..ops.sources import placeholder
 from .identity import PEEPHOLE, RealIdentity
 from .many_digits import needed_package, values
+from .plan import HealingPlan
 from .table import IDENTITIES, OWN, forget_compiled
 
 __all__ = ["identity"]
 
 DIGITS, AGREE = 1000, 1e-100
+LAST = -900
+"""What is less than 10 to this is no difference: of 1 + exp(-1e5) as many digits see nothing."""
 POINTS = (1e-300, 1e-20, 1e-8, 0.01, 0.3, 1.5, 7.0, 30.0, 400.0, 1e5, 1e160)
 
 
@@ -46,7 +50,8 @@ def identity(
             from where that is known, in words.
         ranges: for each argument the numbers between which both are defined; all, by default.
 
-    Raises: ValueError for a name that is taken, and where the two differ, with the arguments;
+    Raises: ValueError for a name that is taken, where the two differ, with the arguments, and where
+    what is written is met by no form of its own; TypeError for what is no function;
     MissingBackendError without mpmath.
 
     >>> gg.extend.identity(
@@ -59,10 +64,33 @@ def identity(
     needed_package("identity()")
     if any(i.name == name for i in (*IDENTITIES, *OWN.values())):
         raise ValueError(f"there is an identity {name!r} already: give another name")
+    for f in (naive, stable):
+        if not callable(f):
+            raise TypeError(f"identity {name!r} takes functions of tensors, got {f!r}")
     made = RealIdentity(name, PEEPHOLE, f"{written} -> {now}", wrong, source, naive, stable, ranges)
+    if not made.arity == len(signature(stable).parameters) == len(made.ranges):
+        raise ValueError(
+            f"identity {name!r}: naive, stable and ranges= are of as many arguments, got "
+            f"{signature(naive)}, {signature(stable)} and {list(ranges)}"
+        )
     _check(made)
     OWN[name] = made
     forget_compiled()
+    if not _is_met(made):
+        del OWN[name]
+        forget_compiled()
+        raise ValueError(
+            f"identity {name!r} would never apply: what is written is no formula of all its "
+            "arguments, or one of the table rewrites it"
+        )
+
+
+def _is_met(identity: RealIdentity) -> bool:
+    """Whether it rewrites what it says is written."""
+    with Graph() as graph:
+        identity.naive(*[placeholder((), dtype="float64") for _ in range(identity.arity)])
+    fired = HealingPlan(list(graph.nodes)).fired.values()
+    return any(i is identity for found in fired for i in found)
 
 
 def _check(identity: RealIdentity) -> None:
@@ -80,7 +108,7 @@ def _check(identity: RealIdentity) -> None:
             if not (math.isfinite(float(a)) and math.isfinite(float(b))):
                 continue
             compared += 1
-            if abs(a - b) > abs(a) * AGREE:
+            if abs(a - b) > abs(a) * AGREE and abs(a - b) > type(a)(10) ** LAST:
                 at = ", ".join(f"{float(x):g}" for x in args)
                 raise ValueError(
                     f"identity {identity.name!r} does not hold: at ({at}) what is written, or its "

@@ -112,10 +112,15 @@ class SiteReport:
 
     def __init__(self, site: HealedSite, healed: Healed, known: dict[Any, list[Along]]) -> None:
         self.site = site
-        self.inputs = moving(site.inputs)
+        self.inputs = moving(site.inputs, set(site.same.values()))
         self.known = _at_feeds(self.inputs, healed)
         self.forms: FormPair | None = forms_of_site(
-            site.node.outputs[0], self.inputs, self.known, lambda y: heal(y).ys, site.name == CHOICE
+            site.node.outputs[0],
+            self.inputs,
+            self.known,
+            lambda y: heal(y).ys,
+            site.name == CHOICE,
+            site.same,
         )
         self.own = self.forms is not None
         dtype = site.node.outputs[0].dtype

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import RegionError
 from ..base.position import show
+from ..compiled import evaluate
 from ..differentiate.healed import form_of
 from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Op
@@ -14,6 +15,7 @@ from ..ir.region_tree import sites_at
 from ..ir.tensor_sites import makes_sited
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE, where
+from ..ops.sources import Placeholder, Variable
 from .forms import StableForm
 from .guard import arguments, needs_guard
 from .identity import RealIdentity, Rewriter
@@ -21,7 +23,7 @@ from .reading import is_real
 from .shadow import lost_digits, shadow_values
 from .spectral import Spectral, spectral
 from .table import rewriter as table
-from .terms import ATOM, CALL, Term
+from .terms import ATOM, CALL, SUM, Term
 
 LOSES = 2.0
 """Digits: what loses fewer at given feeds is left as it is."""
@@ -42,6 +44,10 @@ GUARD = RealIdentity(
 """What is said of branches of a choice."""
 
 
+Pieces: TypeAlias = tuple[list[tuple[Tensor, float]], list[tuple[Term, float]], float]
+"""Tensors and terms, with factors, and a number: what is added up."""
+
+
 class HealedSite(NamedTuple):
     """One rewrite: where it was built, by which identity, and why.
 
@@ -54,6 +60,7 @@ class HealedSite(NamedTuple):
     node     the node that computed it
     lost     decimal digits that are lost at the feeds `at`; None where none were given
     inputs   the tensors that what was written is a function of
+    same     what is computed in it once more -> the one of inputs that it is equal to
 
     >>> x = gg.constant(1e200)
     >>> (site,) = gg.heal(gg.sqrt(x * x)).sites
@@ -70,6 +77,7 @@ class HealedSite(NamedTuple):
     node: Node
     lost: float | None = None
     inputs: tuple[Tensor, ...] = ()
+    same: Mapping[Tensor, Tensor] = {}
 
 
 class HealingPlan:
@@ -85,6 +93,7 @@ class HealingPlan:
     changed  nodes that are to be built anew
     built    those of them that ys need; all nodes, where nothing is to be built
     only     nodes that may be rewritten, and what they lose; None: all
+    unmarked whether marks count for nothing: for a look into a region
     """
 
     def __init__(
@@ -92,8 +101,9 @@ class HealingPlan:
         nodes: list[Node],
         ys: Sequence[Tensor] | None = None,
         only: Mapping[Node, float] | None = None,
+        unmarked: bool = False,
     ) -> None:
-        self.nodes, self.ys, self.only = nodes, ys, only
+        self.nodes, self.ys, self.only, self.unmarked = nodes, ys, only, unmarked
         self.rewriter: Rewriter = table()
         self.terms: dict[Node, Term] = {}
         self.fired: dict[Node, list[RealIdentity]] = {}
@@ -102,6 +112,7 @@ class HealingPlan:
         self.spectral: dict[Node, Spectral] = {}
         self.inner: dict[Node, list[HealingPlan]] = {}
         self.stands: dict[Term, Tensor] = {}
+        self._sums: dict[Node, list[tuple[Term, Tensor]]] = {}
         self.marked: set[Node] = set()
         for node in nodes:
             self._plan(node)
@@ -115,7 +126,9 @@ class HealingPlan:
             reader.of.update((y, reader.terms.atom(y)) for y in node.outputs)
             return
         reader.read(node)
-        own = node.region is not None or node.stamp is not None or makes_sited(node)
+        own = not self.unmarked and (
+            node.region is not None or node.stamp is not None or makes_sited(node)
+        )
         for y in node.outputs:
             if not is_real(y):
                 continue
@@ -134,13 +147,13 @@ class HealingPlan:
             if own:
                 self.marked.add(node)
                 term = reader.terms.atom(y)
-            reader.of[y] = reader.shaped(term, y.shape)
+            reader.of[y] = reader.shaped(term, y)
             self.stands.setdefault(reader.of[y], y)
             self.stands.setdefault(term, y)
-        found = spectral(node) if self.only is None and not own else None
+        lets = self.only is None or node in self.only
+        found = spectral(node) if lets and not own else None
         if found is not None:
             self.spectral[node] = found
-        lets = self.only is None or node in self.only
         if node.op is WHERE and lets and not own and needs_guard(node):
             self.guards.add(node)
         if node.op.bodies and self.ys is not None:
@@ -159,17 +172,21 @@ class HealingPlan:
 
     def where_it_loses(self, at: Mapping[Tensor, Any]) -> HealingPlan:
         """The plan that rewrites only what loses digits at feeds."""
-        leaves = {node: self.leaves(node) for node in self.terms}
-        wanted = dict.fromkeys([*at, *[t for ts in leaves.values() for t in ts]])
+        inputs = {node: self.inputs_of(node) for node in self.terms}
+        wanted = dict.fromkeys([*at, *[t for ts, _ in inputs.values() for t in ts]])
         known = shadow_values(self.nodes, list(wanted), at)
         losing: dict[Node, float] = {}
-        for node, ts in leaves.items():
-            lost = lost_digits(node.outputs[0], list(dict.fromkeys(ts)), known)
+        for node, (ts, same) in inputs.items():
+            lost = lost_digits(node.outputs[0], ts, known, same)
             if lost >= LOSES:
                 within = self.within(node) & set(self.terms)
                 losing.update({n: max(lost, losing.get(n, 0.0)) for n in within})
         for node in self.guards:
-            lost = lost_digits(node.outputs[0], list(at), known)
+            lost = lost_digits(node.outputs[0], list(at), known, {})
+            if lost >= LOSES:
+                losing[node] = lost
+        for node, found in self.spectral.items():
+            lost = found.lost(evaluate(found.values, at))
             if lost >= LOSES:
                 losing[node] = lost
         return HealingPlan(self.nodes, self.ys, losing)
@@ -183,6 +200,37 @@ class HealingPlan:
             inside |= new
             stack += new
         return inside
+
+    def inputs_of(
+        self, root: Node, identity: RealIdentity | None = None
+    ) -> tuple[list[Tensor], dict[Tensor, Tensor]]:
+        """The tensors that what is written is a function of, and what is equal to one of them.
+
+        They are the leaves of its term; where it reaches past them, as sin(x - y) / (y - x) does
+        past x - y, what they are computed from.
+        """
+        if identity is GUARD:
+            return self._apart(arguments(root), ())
+        if root not in self.terms:
+            return [], {}
+        inside = [t for n in self.within(root) - {root} for t in n.outputs]
+        inputs, same = self._apart(self.leaves(root), inside)
+        while free := _sources(root.outputs, {*inputs, *same}) - {*inputs, *same}:
+            kept = [x for x in inputs if free.isdisjoint(_sources([x], free))]
+            inputs = [*kept, *sorted(free, key=lambda t: t.node.index)]
+            same = {t: x for t, x in same.items() if x in kept}
+        return inputs, same
+
+    def _apart(
+        self, ts: Sequence[Tensor], others: Sequence[Tensor]
+    ) -> tuple[list[Tensor], dict[Tensor, Tensor]]:
+        """Tensors of different terms, and what has the term of one of them."""
+        first: dict[Any, Tensor] = {}
+        keys = {t: (self.rewriter.reader.loose(t), t.shape) for t in (*ts, *others)}
+        for t in ts:
+            first.setdefault(keys[t], t)
+        same = {t: first[key] for t, key in keys.items() if key in first}
+        return [*first.values()], {t: x for t, x in same.items() if t is not x}
 
     def _changed(self) -> set[Node]:
         """Nodes that read what is rewritten; all of a region of which one does."""
@@ -206,8 +254,8 @@ class HealingPlan:
             if len(rebuilt) == found:
                 return changed
 
-    def leaves(self, node: Node) -> list[Tensor]:
-        """The tensors of which the term of a rewritten node is made."""
+    def leaves(self, node: Node, sums: bool = False) -> list[Tensor]:
+        """The tensors of which the term of a rewritten node is made; sums, as they were written."""
         found: list[Tensor] = []
         stack = [self.terms[node]]
         seen: set[Term] = set()
@@ -219,11 +267,51 @@ class HealingPlan:
             t = self.standing(term, node)
             if t is not None:
                 found.append(t)
-            elif term.kind == CALL:
-                stack += term.parts
-            else:
-                stack += [part for part, _ in term.parts]
+                continue
+            if sums and term.kind == SUM:
+                written, rest, _ = self.as_written(term, node)
+                found += [t for t, _ in written]
+                stack += [part for part, _ in rest]
+                continue
+            stack += term.parts if term.kind == CALL else [part for part, _ in term.parts]
         return found
+
+    def as_written(self, term: Term, root: Node) -> Pieces:
+        """What a sum is made of: sums in the formula of a node, with factors, and what is left.
+
+        Of x - y + log(z) it is x - y, where that was written: nothing is added in another order.
+        """
+        matcher = self.rewriter.matcher
+        found: list[tuple[Tensor, float]] = []
+        left, const = self.rewriter.terms.addends(term)
+        rest = dict(left)
+        for s, t in self._sums_in(root) if len(rest) + bool(const) > 1 else ():
+            part, c = s.parts[0]
+            factor = rest.get(part, 0.0) / c
+            less = matcher.without(rest, const, s, factor) if factor else None
+            if less is not None and not (s.key and less[1]):
+                found.append((t, factor))
+                rest, const = less
+        return found, [*rest.items()], const
+
+    def _sums_in(self, root: Node) -> list[tuple[Term, Tensor]]:
+        """The sums in what is written, the longest first."""
+        known = self._sums.get(root)
+        if known is None:
+            pairs = [
+                (self.rewriter.reader.loose(t), t)
+                for n in self.within(root) - {root}
+                for t in n.outputs
+            ]
+            known = self._sums[root] = sorted(
+                [
+                    (s, t)
+                    for s, t in pairs
+                    if s.kind == SUM and len(s.parts) + bool(s.key) > 1 and s.shape == t.shape
+                ],
+                key=lambda item: (-len(item[0].parts), item[1].node.index),
+            )
+        return known
 
     def standing(self, term: Term, node: Node) -> Tensor | None:
         """The tensor whose term this is, if it was built before a node."""
@@ -241,7 +329,7 @@ class HealingPlan:
                     continue
                 whole = closed_around(node) is not None
                 reads = list(node.inputs) if whole else smooth_inputs(node)
-                reads = self.leaves(node) if node in self.terms else reads
+                reads = self.leaves(node, sums=True) if node in self.terms else reads
                 needed.update(t.node for t in reads)
                 needed.update(node.controls)
         for node in filter(makes_sited, needed & self.changed):
@@ -264,6 +352,7 @@ class HealingPlan:
         if not built.issuperset(self.fired):  # some are part of what others rewrite
             built.update(*[self.within(node) for node in self.fired if node in built])
         within = {n for node, s in self.spectral.items() if node in built for n in s.inside}
+        regions = {} if self.unmarked else by_region(self.nodes)
         for node in self.nodes:
             if node in within and node not in built:
                 continue
@@ -272,6 +361,9 @@ class HealingPlan:
                 yield self._site(node, self.fired[node][0], why)
             if node in self.alone:
                 yield self._site(node, self.alone[node], MARKED)
+            if node in regions:
+                plain = HealingPlan(regions[node], unmarked=True)
+                yield from (s for s in plain.sites(MARKED) if s.node not in self.alone)
             if node in self.spectral:
                 yield self._site(node, self.spectral[node].identity, why)
             if node in self.guards:
@@ -282,10 +374,10 @@ class HealingPlan:
     def _site(self, node: Node, i: RealIdentity, why_not: str | None) -> HealedSite:
         lost = None if self.only is None else self.only.get(node)
         now = why_not or i.now
-        inputs = arguments(node) if i is GUARD else self.leaves(node) if node in self.terms else ()
+        inputs, same = self.inputs_of(node, i)
         return HealedSite(
             show(node.position), i.name, i.written, now, i.wrong, i.source, node, lost,
-            tuple(dict.fromkeys(inputs)),
+            tuple(inputs), same,
         )  # fmt: skip
 
 
@@ -296,6 +388,15 @@ def closed_around(node: Node) -> Region | None:
     return next((region for region in enclosing(node.region) if not region.open), None)
 
 
+def by_region(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The members of each outermost region, by the first of them."""
+    found: dict[Region, list[Node]] = {}
+    for node in nodes:
+        if node.region is not None:
+            found.setdefault(enclosing(node.region)[0], []).append(node)
+    return {members[0]: members for members in found.values()}
+
+
 def smooth_inputs(node: Node) -> list[Tensor]:
     """The inputs on whose last bits the outputs depend smoothly: no conditions, no steps."""
     op: Op = node.op
@@ -303,6 +404,21 @@ def smooth_inputs(node: Node) -> list[Tensor]:
         return []
     jumps = op.derivative.jumps
     return [t for i, t in enumerate(node.inputs) if i not in jumps and t.type.differentiable]
+
+
+def _sources(ts: Sequence[Tensor], stops: Set[Tensor]) -> set[Tensor]:
+    """The placeholders and variables, and the stops, that tensors are computed from by the rest."""
+    found: set[Tensor] = set()
+    seen, stack = set(ts), list(ts)
+    while stack:
+        t = stack.pop()
+        if t in stops or isinstance(t.node.op, Placeholder | Variable):
+            found.add(t)
+            continue
+        new = dict.fromkeys(t.node.inputs).keys() - seen
+        seen |= new
+        stack += new
+    return found
 
 
 def _same(node: Node, term: Term) -> bool:

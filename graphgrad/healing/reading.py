@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.kinds import kind_of, limits_of
 from ..ir.node import Node, Tensor
@@ -14,12 +14,12 @@ from ..ops.elementwise.accumulate import AddN
 from ..ops.elementwise.arithmetic import Add, Divide, Multiply, Negative, Subtract
 from ..ops.elementwise.exponential import EXP, LOG, SQRT, Exp, Log, Log1p, Sqrt
 from ..ops.elementwise.powers import Power, Reciprocal, Square
-from ..ops.reduce.reductions import ReduceMean, ReduceSum
-from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims
+from ..ops.reduce.reductions import ReduceMean, ReduceSum, Reduction
+from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
 from ..ops.shape.slicing import FULL, Slice
 from ..ops.sources import Identity
 from ..optimise.facts import uniform_value
-from .terms import CALL, CancelsError, Term, Terms
+from .terms import CALL, PRODUCT, SUM, CancelsError, Term, Terms
 
 WHOLE_POWERS = 64  # the largest exponent that is read as a product
 
@@ -87,9 +87,14 @@ class Reader:
             return None
         return self.terms.number(float(value))
 
-    def shaped(self, term: Term, shape: Shape) -> Term:
-        """A term in a shape that it does not have by itself."""
-        return term if term.shape == shape else self.terms.call(Fit.to(shape), term, shape=shape)
+    def shaped(self, term: Term, t: Tensor) -> Term:
+        """The term of a tensor in its shape; the tensor itself where that has lengths unknown."""
+        self.terms.note_written(term)
+        if term.shape == t.shape:
+            return term
+        if None in t.shape:
+            return self.terms.atom(t)
+        return self.terms.call(Fit.to(t.shape), term, shape=t.shape)
 
     def loose(self, t: Tensor) -> Term:
         """The term of an operand that broadcasts."""
@@ -117,7 +122,7 @@ class Reader:
                 term = None
         if term is None:
             term = self._opaque(node, y)
-        self.of[y] = self.shaped(term, y.shape)
+        self.of[y] = self.shaped(term, y)
 
     def _opaque(self, node: Node, y: Tensor) -> Term:
         """A call of the op, of which nothing else is known."""
@@ -242,32 +247,71 @@ def _reduce(r: Reader, node: Node) -> Term:
     return reduced(r.terms, node.op, r.term(node.inputs[0]), node.outputs[0].shape)
 
 
-def _expand(r: Reader, node: Node) -> Term | None:
-    op: Any = node.op
-    inner, c = r.terms.monomial(r.term(node.inputs[0]))
-    reduces = inner.kind == CALL and type(inner.key) in (ReduceSum, ReduceMean)
-    if reduces and inner.key.axes == op.axes and not inner.key.keepdims:
-        kept = type(inner.key)(op.axes, True)
-        call = r.terms.call(kept, *inner.parts, shape=node.outputs[0].shape)
-        return r.terms.scaled(call, c)
-    if op.axes == tuple(range(len(op.axes))):
-        return r.loose(node.inputs[0])
-    return None
+def _more_axes(r: Reader, node: Node) -> Term | None:
+    """New axes of length 1: a sum, and a function of one, keeps those that it took out."""
+    (x,), (y,) = node.inputs, node.outputs
+    fits = _put_in(node.op, x.shape, y.shape)
+    if fits is None:
+        return None
+    if fits(tuple(range(y.ndim - x.ndim))):
+        return r.loose(x)
+    return _kept(r.terms, r.term(x), fits, y.shape)
 
 
-def _slice(r: Reader, node: Node) -> Term | None:
-    """New axes put where a sum took them out keep them."""
-    op: Any = node.op
-    inner, c = r.terms.monomial(r.term(node.inputs[0]))
-    if inner.kind != CALL or type(inner.key) not in (ReduceSum, ReduceMean) or inner.key.keepdims:
-        return None
-    key = [*op.key, *[FULL] * (node.outputs[0].ndim - len(op.key))]
-    if any(item is not None and item != FULL for item in key):
-        return None
-    if inner.key.axes != tuple([i for i, item in enumerate(key) if item is None]):
-        return None
-    kept = type(inner.key)(inner.key.axes, True)
-    return r.terms.scaled(r.terms.call(kept, *inner.parts, shape=node.outputs[0].shape), c)
+Fits: TypeAlias = Callable[[tuple[int, ...]], bool]
+
+
+def _put_in(op: Any, x: Shape, y: Shape) -> Fits | None:
+    """Whether axes may be those that an op puts in; None for an op that does something else."""
+    if isinstance(op, ExpandDims):
+        return lambda axes: axes == op.axes
+    if isinstance(op, Slice):
+        key = [*op.key, *[FULL] * (len(y) - len(op.key))]
+        new = tuple([i for i, item in enumerate(key) if item is None])
+        return (lambda axes: axes == new) if all(k is None or k == FULL for k in key) else None
+    ones = len(y) - len(x)
+    return lambda axes: (
+        len(axes) == ones
+        and all(y[i] == 1 for i in axes)
+        and tuple([d for i, d in enumerate(y) if i not in axes]) == x
+    )
+
+
+def _kept(terms: Terms, term: Term, fits: Fits, shape: Shape) -> Term | None:
+    """A term with axes put in where a sum in it, or in each part of it, took them out."""
+    if term.shape == ():
+        return term
+    if term.kind in (SUM, PRODUCT):
+        kept = [(_kept(terms, t, fits, shape), c) for t, c in term.parts]
+        parts = [(t, c) for t, c in kept if t is not None]
+        if len(parts) < len(kept):
+            return None
+        if term.kind == SUM:
+            return terms.add(parts, term.key, loose=True)
+        return terms.multiply(parts, loose=True)
+    key = term.key
+    if term.kind == CALL and _is_elementwise(term):
+        args = [_kept(terms, t, fits, shape) for t in term.parts]
+        known = [t for t in args if t is not None]
+        return terms.call(key, *known) if len(known) == len(args) else None
+    keeps = _keeping(key, fits)
+    return None if keeps is None else terms.call(keeps, *term.parts, shape=shape)
+
+
+def _is_elementwise(term: Term) -> bool:
+    """Whether what is called works on elements of arguments of one shape, or numbers."""
+    key = term.key
+    if isinstance(key, Op):
+        return key.elementwise and key.pure
+    return getattr(key, "options", None) == () and {t.shape for t in term.parts} <= {term.shape, ()}
+
+
+def _keeping(key: Any, fits: Fits) -> Any:
+    """What is called in a term, with the axes kept that it takes out; None where it takes none."""
+    if isinstance(key, Reduction):
+        return type(key)(key.axes, True) if not key.keepdims and fits(key.axes) else None
+    axes, *keep = getattr(key, "options", None) or [()]
+    return key.of(key.fn, axes, True) if keep == [False] and fits(axes) else None
 
 
 READINGS: dict[type[Op], Callable[[Reader, Node], Term | None]] = {
@@ -289,6 +333,7 @@ READINGS: dict[type[Op], Callable[[Reader, Node], Term | None]] = {
     BroadcastLike: lambda r, node: r.loose(node.inputs[0]),
     ReduceSum: _reduce,
     ReduceMean: _reduce,
-    ExpandDims: _expand,
-    Slice: _slice,
+    ExpandDims: _more_axes,
+    Slice: _more_axes,
+    Reshape: _more_axes,
 }

@@ -11,11 +11,12 @@ import numpy as np
 from ..base.errors import ExecutionError, GraphError
 from ..compiled import compile, evaluate
 from ..differentiate.gradients import gradients
-from ..differentiate.travel.importing import cut_out
+from ..differentiate.travel.importing import cut_out, import_graph
+from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ops.base import Constant
 from ..ops.reduce.reductions import sum as total_of
-from ..ops.sources import Placeholder, Variable
+from ..ops.sources import Placeholder, Variable, placeholder_of
 from .many_digits import floats, needed_package, values
 
 DIGITS = 800
@@ -42,18 +43,34 @@ def shadow_values(
     return {t: floats(v) for t, v in found.items()}
 
 
-def lost_digits(y: Tensor, leaves: Sequence[Tensor], known: Mapping[Tensor, Any]) -> float:
+def cut_between(
+    xs: Sequence[Tensor], y: Tensor, same: Mapping[Tensor, Tensor]
+) -> tuple[Graph, list[Tensor], Tensor]:
+    """A graph of what is between xs and y, and these there; same: what one of xs stands for."""
+    assert y.node.graph is not None
+    given = {t: x for t, x in same.items() if x in set(xs)}
+    graph, there = cut_out(y.node.graph, [*xs, *given], [y])
+    if not given:
+        return graph, [there[x] for x in xs], there[y]
+    whole = Graph()
+    with whole:
+        here = {x: placeholder_of(x.type, x.node._name) for x in xs}
+        stand = {t: here[x] for t, x in given.items()}
+        made = import_graph(graph, {there[t]: new for t, new in {**here, **stand}.items()})
+    return whole, [here[x] for x in xs], made[there[y]]
+
+
+def lost_digits(
+    y: Tensor, leaves: Sequence[Tensor], known: Mapping[Tensor, Any], same: Mapping[Tensor, Tensor]
+) -> float:
     """Decimal digits that the value or a gradient of y loses between leaves and y.
 
     Where the formula has no value in many digits, which is a limit, all are lost.
     """
-    assert y.node.graph is not None
     xs = [x for x in leaves if x.type.differentiable and not isinstance(x.node.op, Constant)]
-    graph, there = cut_out(y.node.graph, xs, [y])
-    here = [there[x] for x in xs]
+    graph, here, end = cut_between(xs, y, same)
     with graph:
-        whole = total_of(there[y])
-        ys = [there[y], *gradients(whole, here, unconnected="zero")]
+        ys = [end, *gradients(total_of(end), here, unconnected="zero")]
     arrays = [np.asarray(known[x], dtype=x.dtype) for x in xs]
     with np.errstate(all="ignore"):
         got = compile(here, ys, backend="numpy", optimize=False)(*arrays)

@@ -18,6 +18,7 @@ from ..ir.graph import Graph
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.tensor_sites import makes_sited
+from ..ir.types import Array
 from ..ops.base import Constant, apply, like
 from ..ops.contract.products import MatMul
 from ..ops.create.creation import Diag, zeros
@@ -30,6 +31,7 @@ from ..ops.shape.slicing import FULL, Slice
 from ..optimise.facts import uniform_value
 from .identity import CLOSED, RealIdentity
 from .reading import is_real
+from .shadow import ALL
 
 FAR = 12
 """How many nodes of products are looked at."""
@@ -92,6 +94,20 @@ class Spectral(NamedTuple):
             return y
 
         return f
+
+    def lost(self, values: Array) -> float:
+        """Decimal digits that a slope loses between the two values that are nearest.
+
+        Those of the block of a matrix are its singular values with both signs.
+        """
+        if not np.isfinite(values).all():
+            return ALL
+        both = values if isinstance(self.values.node.op, Eigh) else np.hstack([values, -values])
+        gaps = np.diff(np.sort(both, axis=-1), axis=-1)
+        sizes = np.abs(both).max(axis=-1, keepdims=True, initial=0.0)
+        with np.errstate(all="ignore"):
+            lost = np.log10(np.where(gaps > 0, sizes / gaps, np.inf))
+        return float(np.clip(lost.max(initial=0.0), 0.0, ALL))
 
     def build(self, x: Tensor) -> Tensor:
         """The stable form, of the matrix."""

@@ -79,6 +79,7 @@ class Terms:
     def __init__(self, exp: Hashable) -> None:
         self.exp = exp
         self._known: dict[Any, Term] = {}
+        self._written: set[Any] = set()
 
     def _term(self, kind: str, key: Any, parts: tuple[Any, ...], shape: Shape) -> Term:
         names = parts if kind == CALL else tuple([(t.number, c) for t, c in parts])
@@ -149,6 +150,16 @@ class Terms:
         shape = broadcast([t.shape for t in found]) if found else ()
         return self._term(SUM, float(const), parts, shape)
 
+    def note_written(self, term: Term) -> None:
+        """What is added up in a term was added up where it was written."""
+        if term.kind == SUM and len(term.parts) + bool(term.key) > 1:
+            self._written.add(_direction(term))
+
+    def is_written(self, term: Term) -> bool:
+        """Whether a term is no sum, or a multiple of one that was written."""
+        alone = term.kind != SUM or len(term.parts) + bool(term.key) < 2
+        return alone or _direction(term) in self._written
+
     def scaled(self, term: Term, c: float) -> Term:
         """A number times a term."""
         return self.add([(term, c)], loose=True) if c != 1 else term
@@ -201,3 +212,10 @@ class Terms:
 
 def _by_number(item: tuple[Term, Any]) -> int:
     return item[0].number
+
+
+def _direction(term: Term) -> Any:
+    """Equal for sums that are multiples of each other."""
+    first = term.parts[0][1]
+    parts = tuple([(t.number, round(c / first, 12)) for t, c in term.parts])
+    return parts, round(term.key / first, 12)

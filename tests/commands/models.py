@@ -44,6 +44,18 @@ def naive():
     return loss
 
 
+def healed():
+    x = gg.placeholder(("N",), name="x")
+    loss = gg.sum(gg.heal(gg.log(1 + gg.exp(x))).ys)
+    return loss, gg.gradients(loss, x)
+
+
+def marked():
+    x = gg.placeholder(("N",), name="x")
+    with gg.override_gradient(gg.rules.ste()):
+        return gg.log(1 + gg.exp(x))
+
+
 def number():
     return np.float64(3.0)
 

@@ -271,6 +271,10 @@ class TestChecking:
         assert "models.py" in said
         assert main(["heal", MODELS + "exact"]) == 0
         assert _said(capsys) == "nothing to heal\n"
+        assert main(["heal", MODELS + "healed"]) == 0
+        assert _said(capsys) == "nothing to heal\n"
+        assert main(["heal", MODELS + "marked"]) == 0
+        assert "left alone: marked" in _said(capsys)
         assert main(["heal", MODELS + "naive", "--panes"]) == 2
         page = tmp_path / "graph.html"
         assert main(["heal", MODELS + "naive", "--html", str(page), "--panes"]) == 1

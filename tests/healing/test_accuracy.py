@@ -107,6 +107,11 @@ def test_a_site_of_long_arrays_is_shown_by_the_formula_of_the_table(tmp_path):
     assert "Drawn is the formula of the table" in (tmp_path / "healed.html").read_text()
 
 
+def test_a_title_is_words(tmp_path):
+    with pytest.raises(TypeError, match="title is a str, got 3"):
+        gg.heal(gg.tanh(gg.constant(1.0))).write_html(tmp_path / "healed.html", title=3)
+
+
 def test_a_step_of_a_formula_is_no_site_of_its_own(tmp_path):
     pytest.importorskip("mpmath")
     x = gg.placeholder((), name="x")
@@ -154,7 +159,7 @@ def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
     measured = []
     monkeypatch.setattr(page, "curves_of", lambda f: measured.append(f) or curves_of(f))
     x = gg.placeholder(("N",), name="x")
-    ys = [gg.log(1 + gg.exp(x + float(c))) for c in range(2)]
+    ys = [gg.log(1 + gg.exp(x + c)) for c in (0.5, 1.5)]
     twice = [gg.log(1 + gg.exp(gg.tanh(x) * 1.0)), gg.log(1 + gg.exp(gg.sin(x) * 1.0))]
     gg.heal([*ys, *twice]).write_html(tmp_path / "healed.html")
     assert len(measured) == 3

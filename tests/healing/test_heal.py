@@ -227,6 +227,18 @@ def test_an_identity_of_the_user_is_shown_before_it_is_taken():
         gg.extend.identity("four", lambda x: gg.exp(4.0 * gg.log(x)), lambda x: x**3, **words)
     with pytest.raises(ValueError, match="already"):
         gg.extend.identity("tanh", gg.exp, gg.exp, **words)
+    for naive in (lambda x: x, lambda x: 1.0 * x):
+        with pytest.raises(ValueError, match="would never apply"):
+            gg.extend.identity("all", naive, lambda x: x, **words)
+    taken = (lambda x: gg.log(1 + gg.exp(x)), gg.nn.softplus)
+    with pytest.raises(ValueError, match="one of the table rewrites it"):
+        gg.extend.identity("soft", *taken, **words)
+    with pytest.raises(ValueError, match="as many arguments"):
+        gg.extend.identity("soft", *taken, **words, ranges=[(0, 1)] * 2)
+    with pytest.raises(ValueError, match="as many arguments"):
+        gg.extend.identity("soft", gg.exp, gg.add, **words)
+    with pytest.raises(TypeError, match="takes functions of tensors, got 3"):
+        gg.extend.identity("soft", 3, gg.exp, **words)
 
 
 def by_map(x):

@@ -114,7 +114,7 @@ def test_feeds_that_are_none_are_errors(at, error, words):
 
 def test_feeds_that_do_not_fit_are_errors():
     x = gg.placeholder((2,), name="x")
-    for array in (np.ones(3), np.ones(()), "a", ["a", "b"]):
+    for array in (np.ones(3), np.ones(()), "a", ["a", "b"], np.ones(2) * 1j):
         with pytest.raises(gg.ShapeError, match="feeds x:0") as error:
             gg.heal(gg.exp(x) - 1, at={x: array})
         assert "test_healed_bodies.py" in str(error.value)

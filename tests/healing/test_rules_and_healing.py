@@ -124,3 +124,16 @@ def test_healing_what_is_healed_changes_nothing(name):
     again = gg.heal(made.ys)
     assert again.ys is made.ys
     assert again.sites == ()
+
+
+def test_the_table_says_what_is_left_alone_in_a_region():
+    x = gg.placeholder((3,))
+    with gg.override_gradient(gg.rules.ste()):
+        whole = gg.log(1 + gg.exp(x))
+    again = gg.rules.checkpoint(lambda t: gg.sqrt(gg.sum(t * t)))(x)
+    with gg.gradient_override_map({"Log": "Identity"}):
+        stamped = gg.log(1 + gg.exp(x))
+    made = gg.heal([whole, again, stamped])
+    assert [y is t for y, t in zip(made.ys, [whole, again, stamped], strict=True)] == [True] * 3
+    assert {site.now for site in made.sites} == {"left alone: marked"}
+    assert [site.name for site in made.sites] == ["log1pexp", "norm", "log1pexp"]

@@ -149,3 +149,29 @@ def test_S27_a_matrix_function_travels(how, tmp_path):
     slopes = [gg.compile(a, gg.gradients(y, a))(np.eye(3)) for a, y in pairs]
     np.testing.assert_allclose(slopes[1], slopes[0])
     assert np.isfinite(slopes[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "heals"),
+    [([1.0, 2.0, 5.0], False), ([1.0, 1.0, 5.0], True), ([1.0, 1.0 + 1e-9, 5.0], True)],
+)
+def test_at_feeds_it_is_healed_where_values_are_near(values, heals):
+    pytest.importorskip("mpmath")
+    q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    at = (q * np.array(values)) @ q.T
+    x = gg.placeholder((3, 3))
+    w, v = gg.linalg.eigh(x)
+    assert bool(gg.heal((v * gg.exp(w)) @ v.T, at={x: at}).sites) is heals
+    u, s, vh = gg.linalg.svd(x, full_matrices=False)
+    made = gg.heal((u * s**3) @ vh, at={x: at})
+    assert bool(made.sites) is heals
+    assert all(site.lost > 8 for site in made.sites)
+
+
+def test_at_feeds_a_small_singular_value_is_near_to_itself_with_the_other_sign():
+    pytest.importorskip("mpmath")
+    x = gg.placeholder((2, 2))
+    u, s, vh = gg.linalg.svd(x, full_matrices=False)
+    cube = (u * s**3) @ vh
+    assert gg.heal(cube, at={x: np.diag([1.0, 1e-6])}).sites
+    assert not gg.heal(cube, at={x: np.diag([1.0, 0.5])}).sites

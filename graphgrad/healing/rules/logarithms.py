@@ -69,10 +69,11 @@ def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:
 
 def log_near_one(rw: Rewriter, term: Term) -> Term | None:
     """log(1 + x) -> log1p(x)"""
-    x = term.parts[0]
-    if x.kind != SUM or x.key != 1 or not x.parts:
+    total = term.parts[0]
+    if total.kind != SUM or total.key != 1 or not total.parts:
         return None
-    return rw.terms.call(StableForm.of(log1p), rw.terms.add([(x, 1.0)], -1.0, loose=True))
+    x = rw.terms.add([(total, 1.0)], -1.0, loose=True)
+    return rw.terms.call(StableForm.of(log1p), x) if rw.terms.is_written(x) else None
 
 
 def _argument_of_log(terms: Terms, term: Term) -> Term | None:

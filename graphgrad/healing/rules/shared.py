@@ -12,7 +12,7 @@ from ...ops.shape.reshaping import ExpandDims, Reshape, Squeeze, Transpose
 from ...ops.shape.slicing import Slice
 from ...ops.special.error import Erf, Erfc
 from ..reading import Fit
-from ..terms import CALL, SUM, Term, Terms
+from ..terms import CALL, SUM, CancelsError, Term, Terms
 
 SIGMOID, SOFTPLUS, ERF, ERFC = Sigmoid(), Softplus(), Erf(), Erfc()
 SIN, SINH, TAN, ATAN, ASIN = Sin(), Sinh(), Tan(), Atan(), Asin()
@@ -26,8 +26,10 @@ def called(term: Term, key: Any) -> bool:
 
 
 def in_shape(terms: Terms, term: Term, like: Term) -> Term:
-    """A term in the shape of another."""
+    """A term in the shape of another; CancelsError for one with lengths unknown."""
     shape = like.shape
+    if None in shape and term.shape != shape:
+        raise CancelsError
     return term if term.shape == shape else terms.call(Fit.to(shape), term, shape=shape)
 
 
