@@ -118,7 +118,8 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
         ys: tensors of one graph, in any nesting.
         at: {tensor: array}, inputs for which the graph runs both in float64 and in 800 digits (with
             mpmath); only formulas whose value or gradient loses two digits or more are rewritten,
-            and products of eigenvectors only if eigenvalues are that close to each other. None: all formulas that may lose digits.
+            and products of eigenvectors only if eigenvalues are that close to each other. None: all
+            formulas that may lose digits.
 
     Returns: Healed: `.ys` with the structure of ys, `.sites`, and a table by `print`.
 
