@@ -82,8 +82,9 @@ class Answering(NamedTuple):
 
     def ending_at(self, dys: Sequence[Any]) -> Answering:
         """What is known while a rule runs that was given these cotangents."""
-        *rest, given = self
-        return Answering(*rest, (*given, *dys))
+        running, live, called, drawn, draws, judge, asked, opened, given = self
+        given = (*given, *dys)
+        return Answering(running, live, called, drawn, draws, judge, asked, opened, given)
 
 
 IDLE = Answering()
