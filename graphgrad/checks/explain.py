@@ -51,7 +51,7 @@ class SiteUse:
 
     site      the node or region
     rule      the rule's name
-    defined   `grads.py:3`: where the rule was defined
+    defined   `grads.py:3`: where the rule was defined, or asked for in the library
     contract  what the rule declares itself to be, in words; "" for nothing
     inside    the marks inside, which count only if the rule asks for site.default
 

@@ -87,7 +87,7 @@ class Rule:
 
     @property
     def where(self) -> str:
-        """`grads.py:3`: where the function was defined."""
+        """`grads.py:3`: where the function was defined, or a rule of the library asked for."""
         return show(self.position)
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ def site_for(
 def put_site(site: Region) -> Region:
     """Have the graph know a site; twice is as good as once."""
     regions = site.graph.regions
-    if site not in regions[site.index : site.index + 1]:
+    if regions[site.index : site.index + 1] != [site]:
         site.graph.scattered.append(site)
         site.index = len(regions)
         regions.append(site)
@@ -137,12 +137,13 @@ def _check_apart(graph: Graph, tensors: Sequence[Tensor], at: Position | None) -
     for node in graph.nodes[min(places) : max(places) + 1]:
         read = [among.get(t.node, depends.get(t.node)) for t in node.inputs]
         first = next((t for t in read if t is not None), None)
-        if first is not None and node in among:
+        if first is None:
+            continue
+        if node in among:
             raise RegionError(
                 f"{among[node].name} ({among[node].where}) depends on {first.name} "
                 f"({first.where}), and the mark at {show(at)} puts both into one site: its rule is "
                 "called once, with the gradients of both, but that of the second needs what the "
                 "rule gives for the first.\nMark them as two sites."
             )
-        if first is not None:
-            depends[node] = first
+        depends[node] = first

@@ -206,6 +206,8 @@ def test_S46_a_site_stands_in_its_region_around_what_shows_the_tensor(graph):
         with gg.override_gradient(handed_on) as inner:
             t = gg.sin(x)
         y = gg.exp(t)
+    with pytest.raises(gg.RegionError, match=r"hidden inside[^\n]*\nSay allow_inside=True"):
+        graph.mark(t, handed_on, together=True)
     (within,) = graph.mark(t, handed_on, together=True, allow_inside=True)
     (around,) = graph.mark(y, handed_on, together=True)
     assert standing_around(t, graph.sites[t], MARKED) == [outer, within, inner]

@@ -519,6 +519,31 @@ def test_S46_an_error_in_a_block_that_is_undone_takes_it_away(graph):
         np.testing.assert_array_equal(a, b)
 
 
+def test_S46_one_that_was_built_after_all_readers_gets_what_the_rule_gives(graph):
+    a = gg.variable(0.5)
+    y = gg.exp(a)
+    b = gg.variable(3.0)
+    graph.mark([a, b], returning, together=True)
+    assert value(gg.gradients(y, b)) == 3.0
+    copied = copy.deepcopy((y, b))
+    assert value(gg.gradients(*copied)) == 3.0
+
+
+def test_S46_tensors_of_a_body_and_of_the_graph_around_it_are_no_site(graph):
+    w = gg.variable(2.0)
+    found = []
+
+    def step(carry, _):
+        found.append(gg.sin(carry))
+        return found[-1] * w, 0.0
+
+    gg.scan(step, gg.constant(1.0), length=2)
+    with pytest.raises(gg.RegionError, match="several graphs, as those of bodies"):
+        graph.mark([w, found[-1]], handed_on, together=True)
+    assert not graph.sites
+    assert graph.mark([], handed_on, together=True, allow_empty=True) == []
+
+
 def test_S46_what_is_put_twice_is_there_once(graph):
     """As where an interrupt has it put again."""
     y, xs, _ = net()

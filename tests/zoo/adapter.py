@@ -28,17 +28,26 @@ def build_of(case):
     return case.get("build") or RULES.get(name) or RULES.get(case["rule"])
 
 
-def graph_of(build, case):
-    """The inputs, outputs and gradients of a case, in the current graph."""
-    t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
-    made = build(t, case["params"], case)
+def inputs_of(case):
+    """Placeholders by name."""
+    return {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
+
+
+def answered(made, t, case):
+    """The outputs, and the gradients of the inputs by name, of what a build made of these."""
     if isinstance(made, Given):
-        return t, made.ys, made.grads
+        return made.ys, made.grads
     ys = list(made) if isinstance(made, list | tuple) else [made]
     names = list(case["grads"])
     seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
     found = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
-    return t, ys, dict(zip(names, found, strict=True))
+    return ys, dict(zip(names, found, strict=True))
+
+
+def graph_of(build, case):
+    """The inputs, outputs and gradients of a case, in the current graph."""
+    t = inputs_of(case)
+    return t, *answered(build(t, case["params"], case), t, case)
 
 
 def run(build, case):

@@ -11,7 +11,7 @@ import numpy as np
 
 import graphgrad as gg
 
-from .adapter import Given, graph_of
+from .adapter import answered, graph_of, inputs_of
 
 
 def _feeds(case):
@@ -33,25 +33,13 @@ def of_examples(build, case):
 
     def one(*tensors):
         t = dict(zip(case["inputs"], tensors, strict=True))
-        ys, grads = answered(build, t, case)
+        ys, grads = answered(build(t, case["params"], case), t, case)
         return [*ys, *grads.values()]
 
     with gg.Graph():
         stacked = [gg.constant(np.stack([a, a])) for a in case["inputs"].values()]
         found = gg.evaluate(list(gg.vmap(one)(*stacked)))
     return by_name([a[1] for a in found], case)
-
-
-def answered(build, t, case):
-    """The outputs and gradients of a case for these tensors."""
-    made = build(t, case["params"], case)
-    if isinstance(made, Given):
-        return made.ys, made.grads
-    ys = list(made) if isinstance(made, list | tuple) else [made]
-    names = list(case["grads"])
-    seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
-    found = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
-    return ys, dict(zip(names, found, strict=True))
 
 
 def by_name(arrays, case):
@@ -65,12 +53,8 @@ def _through(body):
 
     def journey(build, case):
         with gg.Graph():
-            t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
-            ys = body(build, t, case)
-            names = list(case["grads"])
-            seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
-            found = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
-            return _compiled(t, ys, dict(zip(names, found, strict=True)), case)
+            t = inputs_of(case)
+            return _compiled(t, *answered(body(build, t, case), t, case), case)
 
     return journey
 
@@ -123,15 +107,12 @@ def pickled(build, case):
 
 def _elsewhere(build, case, move):
     with gg.Graph() as graph:
-        t = {n: gg.placeholder(a.shape, a.dtype, name=n) for n, a in case["inputs"].items()}
+        t = inputs_of(case)
         found = [list(t.values()), _built(build, t, case)]
     xs, ys = move(graph, found)
     with ys[0].graph:
         t = dict(zip(case["inputs"], xs, strict=True))
-        names = list(case["grads"])
-        seeds = [gg.constant(d, dtype=y.dtype) for d, y in zip(case["dy"], ys, strict=True)]
-        grads = gg.gradients(ys, [t[n] for n in names], seeds, unconnected="zero")
-        return _compiled(t, ys, dict(zip(names, grads, strict=True)), case)
+        return _compiled(t, *answered(ys, t, case), case)
 
 
 def saved(build, case):

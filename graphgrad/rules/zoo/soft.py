@@ -14,6 +14,7 @@ from .simplex import entmax, entmax15, permutahedron, sparsemax
 FAMILY = "soft operators"
 PAULUS = "Paulus et al. 2026, SoftJax: soft surrogates of hard operators"
 Mode = Literal["smooth", "c0", "c1", "c2"]
+Small = NonNegative
 
 
 def step(x: Tensor, softness: Positive, mode: str) -> Tensor:
@@ -112,11 +113,7 @@ def soft_clip(
 
 @soft(PAULUS, lambda x, y: x > y)
 def soft_greater(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x > y, else 0; the slope of a smooth step of x - y."""
     return step(x - y - epsilon, softness, mode)
@@ -124,11 +121,7 @@ def soft_greater(
 
 @soft(PAULUS, lambda x, y: x >= y)
 def soft_greater_equal(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x >= y, else 0; the slope of a smooth step of x - y."""
     return step(x - y + epsilon, softness, mode)
@@ -136,11 +129,7 @@ def soft_greater_equal(
 
 @soft(PAULUS, lambda x, y: x < y)
 def soft_less(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x < y, else 0; the slope of a smooth step of y - x."""
     return 1.0 - step(x - y + epsilon, softness, mode)
@@ -148,11 +137,7 @@ def soft_less(
 
 @soft(PAULUS, lambda x, y: x <= y)
 def soft_less_equal(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x <= y, else 0; the slope of a smooth step of y - x."""
     return 1.0 - step(x - y - epsilon, softness, mode)
@@ -160,11 +145,7 @@ def soft_less_equal(
 
 @soft(PAULUS, lambda x, y: m.cast(x == y, x.dtype))
 def soft_equal(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x == y, else 0; twice a smooth step of -|x - y|."""
     return 2.0 - 2.0 * step(_soft_abs(x - y, softness, mode) - epsilon, softness, mode)
@@ -172,11 +153,7 @@ def soft_equal(
 
 @soft(PAULUS, lambda x, y: m.cast(x != y, x.dtype))
 def soft_not_equal(
-    x: Tensor,
-    y: Tensor,
-    softness: Positive = 0.1,
-    mode: Mode = "smooth",
-    epsilon: NonNegative = 1e-10,
+    x: Tensor, y: Tensor, softness: Positive = 0.1, mode: Mode = "smooth", epsilon: Small = 1e-10
 ) -> Tensor:
     """1 where x != y, else 0; 1 - soft_equal(x, y)."""
     return 2.0 * step(_soft_abs(x - y, softness, mode) - epsilon, softness, mode) - 1.0
