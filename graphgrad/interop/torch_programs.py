@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..base.flags import truth
 from ..base.lazy import lazy_module
 from ..ops.foreign.torch_arrays import need_torch
 
@@ -66,7 +67,7 @@ def open_torch(
     """
     need_torch("open_torch()")
     check_openable_torch(module, parameters, "open_torch()")
-    return _opening.opened(module, tensors, parameters, bool(updates))
+    return _opening.opened(module, tensors, parameters, truth("updates", updates))
 
 
 def check_openable_torch(module: Any, parameters: str, who: str) -> None:
