@@ -17,10 +17,16 @@ from .rows.logarithms import LOGARITHMS
 from .rows.others import OTHERS
 from .rows.quotients import QUOTIENTS
 from .rows.roots import ROOTS
-from .rules.differences import root_that_cancels
+from .rules.differences import gap_over_its_parts, root_that_cancels
 from .rules.exponentials import exp_of_exp, log_of_product, share_of_exponentials
 from .rules.lengths import arccos_of_cosine, over_length, root_of_squares
-from .rules.logarithms import log_near_one, log_of_power, log_of_ratio, power_times_log
+from .rules.logarithms import (
+    log_near_one,
+    log_of_power,
+    log_of_ratio,
+    logit_of_odds,
+    power_times_log,
+)
 from .rules.moments import product_by_logs, tail
 from .rules.quotients import (
     divided_difference,
@@ -39,8 +45,11 @@ HEADS: dict[Any, tuple[Any, ...]] = {
     product_by_logs: (EXP,),
     arccos_of_cosine: (Acos,),
     root_that_cancels: (SUM, PRODUCT),
-    **dict.fromkeys([log_of_product, log_of_power, log_of_ratio, log_near_one], (LOG,)),
+    **dict.fromkeys(
+        [log_of_product, log_of_power, log_of_ratio, log_near_one, logit_of_odds], (LOG,)
+    ),
     **dict.fromkeys([over_length, share_of_exponentials, vanishing_quotient], (PRODUCT,)),
+    gap_over_its_parts: (PRODUCT,),
     **dict.fromkeys(
         [divided_difference, geometric_sum, tail, power_times_log, ratio_of_vanishing], (PRODUCT,)
     ),

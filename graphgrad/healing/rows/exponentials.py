@@ -6,6 +6,7 @@ from ..identity import closed, peephole, regimes, scaling
 from ..rules.differences import difference_of_sigmoids
 from ..rules.exponentials import exp_of_exp, log_of_product, share_of_exponentials
 from ..rules.moments import product_by_logs
+from ..rules.quotients import poles_that_cancel
 from .sources import (
     BLANCHARD,
     CODY,
@@ -88,6 +89,14 @@ EXPONENTIALS = (
         stable="log_exp_difference(x, y)",
     ),
     regimes(
+        "log_cosh_of_softplus",
+        "x + softplus(-2 x) - log(2) -> |x| + softplus(-2 |x|) - log(2)",
+        "cancels near 0",
+        MAECHLER,
+        naive="x + softplus(-2 * x) - 0.6931471805599453",
+        stable="log_cosh(x)",
+    ),
+    regimes(
         "log_sinh",
         "log(sinh(x)) -> x + log1mexp(2 x) - log(2)",
         "sinh(x) overflows",
@@ -153,6 +162,21 @@ EXPONENTIALS = (
         stable="tanh(0.5 * x)",
     ),
     peephole(
+        "tanh_of_half",
+        "(exp(x) - 1) sigmoid(-x) -> tanh(x / 2)",
+        "infinity times 0",
+        DLMF_4,
+        naive="expm1(x) * sigmoid(-x)",
+    ),
+    peephole(
+        "log_of_bose",
+        "log(1 + 1 / (exp(x) - 1)) -> -log1mexp(x)",
+        "its gradient is 0 / 0",
+        MAECHLER,
+        naive="log(1 + 1 / expm1(x))",
+        ranges=POSITIVE,
+    ),
+    peephole(
         "x_exp_over_expm1",
         "x exp(x) / (exp(x) - 1) -> -x / expm1(-x)",
         "0 / 0 at 0, infinity over infinity",
@@ -170,7 +194,6 @@ EXPONENTIALS = (
         OVER,
         DLMF_4,
         naive="exp(x) / expm1(x)",
-        stable="exp_share(x)",
     ),
     *[
         peephole(
@@ -178,13 +201,12 @@ EXPONENTIALS = (
             f"exp({sign}x) / {below}(x) -> {now}",
             "infinity over infinity, or 0 / 0",
             DLMF_4,
-            stable=stable,
         )
-        for name, sign, below, now, stable in (
-            ("exp", "", "cosh", "2 sigmoid(2 x)", ""),
-            ("exp", "", "sinh", "-2 / expm1(-2 x)", "2 * exp_share(2 * x)"),
-            ("exp_of_negative", "-", "cosh", "2 sigmoid(-2 x)", ""),
-            ("exp_of_negative", "-", "sinh", "2 / expm1(2 x)", "-2 * exp_share(-2 * x)"),
+        for name, sign, below, now in (
+            ("exp", "", "cosh", "2 sigmoid(2 x)"),
+            ("exp", "", "sinh", "-2 / expm1(-2 x)"),
+            ("exp_of_negative", "-", "cosh", "2 sigmoid(-2 x)"),
+            ("exp_of_negative", "-", "sinh", "2 / expm1(2 x)"),
         )
     ],
     regimes(
@@ -194,6 +216,7 @@ EXPONENTIALS = (
         SERIES,
         naive="1 / tanh(x) - 1 / x",
         stable="langevin(x)",
+        rule=poles_that_cancel,
     ),
     peephole(
         "tanh_of_sigmoid",
@@ -210,9 +233,42 @@ EXPONENTIALS = (
         SERIES,
         naive="1 / expm1(x) - 1 / x",
         stable="bose(x)",
+        rule=poles_that_cancel,
+    ),
+    regimes(
+        "poles_that_cancel",
+        "1 / x - 1 / sin(x) -> -x / 6 - ... near 0",
+        "infinity minus infinity at 0, cancels near it",
+        SERIES,
+        naive="1 / tan(x) - 1 / sin(x)",
+        stable="tan(x / -2)",
+        ranges=((-3, 3),),
+        rule=poles_that_cancel,
     ),
     peephole(
         "sigmoid_of_negative", "1 - sigmoid(x) -> sigmoid(-x)", "cancels from x = 37", BLANCHARD
+    ),
+    peephole("exp_less_one_and_softplus", "exp(softplus(x)) - 1 -> exp(x)", "cancels", MAECHLER),
+    peephole(
+        "exp_of_survival",
+        "1 + (exp(x) - 1) -> exp(x)",
+        "cancels from x = -37",
+        HIGHAM,
+        naive="1 + expm1(x)",
+    ),
+    peephole("arctanh_of_tanh", "arctanh(tanh(x)) -> x", "tanh(x) rounds to 1", DLMF_4),
+    peephole(
+        "sech_of_sigmoid",
+        "exp(x) sigmoid(-2 x) -> 1 / (2 cosh(x))",
+        "infinity times 0",
+        DLMF_4,
+    ),
+    closed(
+        "exp_over_expm1_square",
+        "exp(x) / (exp(x) - 1)**2 -> 1 / (4 sinh(x / 2)**2)",
+        OVER,
+        DLMF_4,
+        naive="exp(x) / expm1(x)**2",
     ),
     peephole("sigmoid_of_exp", "exp(x) sigmoid(-x) -> sigmoid(x)", "infinity times 0", BLANCHARD),
     peephole(
@@ -346,8 +402,33 @@ EXPONENTIALS = (
         "log(mean(exp(x))) -> logsumexp(x) - log(n)",
         "exp(x) overflows or underflows",
         BLANCHARD,
-        stable="log_mean(x)",
+        stable="log_mean(0, False, x)",
         shapes=V,
+        rule=log_of_product,
+    ),
+    regimes(
+        "log_sinhc",
+        "log(sinh(x) / x) -> x**2 / 6 - ... near 0",
+        "sinh(x) overflows, and sinh(x) / x rounds to 1 near 0",
+        MAECHLER,
+        stable="log_sinhc(x)",
+        rule=log_of_product,
+    ),
+    regimes(
+        "log_softplus",
+        "log(log(1 + exp(x))) -> x + log(softplus(x) / exp(x)) for x < 0",
+        "exp(x) underflows",
+        MAECHLER,
+        naive="log(softplus(x))",
+        stable="log_softplus(x)",
+        rule=log_of_product,
+    ),
+    regimes(
+        "log_sigmoid_difference",
+        "log(sigmoid(x) - sigmoid(y)) -> log1mexp(x - y) - softplus(-x) - softplus(y)",
+        "both underflow, or round to 1",
+        MAECHLER,
+        stable="log_sigmoid_difference(x, y)",
         rule=log_of_product,
     ),
     scaling(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ..identity import peephole, regimes, scaling
-from ..rules.logarithms import difference_of_logs, log_near_one, log_of_power, log_of_ratio
-from .sources import ABOVE, GOLDBERG, HIGHAM, INF, KAHAN, POSITIVE, UNIT
+from ..identity import closed, peephole, regimes, scaling
+from ..rules.logarithms import (
+    difference_of_logs,
+    log_near_one,
+    log_of_power,
+    log_of_ratio,
+    logit_of_odds,
+)
+from .sources import ABOVE, GOLDBERG, HIGHAM, INF, KAHAN, MAECHLER, POSITIVE, UNIT
 
 LOGARITHMS = (
     peephole("expm1", "exp(x) - 1 -> expm1(x)", "cancels near 0", HIGHAM),
@@ -12,6 +18,12 @@ LOGARITHMS = (
         "arcsinh",
         "log(x + sqrt(x**2 + 1)) -> arcsinh(x)",
         "cancels for x < 0, overflows from 1e154",
+        KAHAN,
+    ),
+    peephole(
+        "arcsinh_of_difference",
+        "log(sqrt(x**2 + 1) - x) -> -arcsinh(x)",
+        "cancels for x > 0, overflows from 1e154",
         KAHAN,
     ),
     peephole(
@@ -84,6 +96,15 @@ LOGARITHMS = (
     peephole(
         "log1p", "log(1 + x) -> log1p(x)", "1 + x rounds", GOLDBERG, ranges=ABOVE, rule=log_near_one
     ),
+    closed(
+        "log1p_inverse",
+        "log(1 + 1 / x) -> its slope is -1 / x / (1 + x)",
+        "its gradient is 0 times infinity near 0",
+        GOLDBERG,
+        stable="log1p_inverse(x)",
+        ranges=POSITIVE,
+        rule=log_near_one,
+    ),
     peephole(
         "arctanh_of_log1p",
         "log(1 + x) - log(1 - x) -> 2 arctanh(x)",
@@ -93,12 +114,54 @@ LOGARITHMS = (
         ranges=UNIT,
     ),
     regimes(
+        "logit",
+        "log(x) - log(1 - x) -> 2 arctanh(2 x - 1) near 1 / 2",
+        "cancels near 1 / 2",
+        KAHAN,
+        naive="log(x) - log1p(-x)",
+        stable="logit(x)",
+        ranges=((0, 1),),
+    ),
+    regimes(
+        "logit_of_odds",
+        "log(x / (1 - x)) -> 2 arctanh(2 x - 1) near 1 / 2",
+        "rounds near 1 / 2",
+        KAHAN,
+        stable="logit(x)",
+        ranges=((0, 1),),
+        rule=logit_of_odds,
+    ),
+    regimes(
+        "logit_of_inverse",
+        "log(1 / x - 1) -> -2 arctanh(2 x - 1) near 1 / 2",
+        "rounds near 1 and 1 / 2",
+        KAHAN,
+        stable="-logit(x)",
+        ranges=((0, 1),),
+    ),
+    regimes(
+        "log_share_of_exp",
+        "log(y / (y + exp(x))) -> -softplus(x - log(y))",
+        "exp(x) overflows",
+        MAECHLER,
+        stable="log_share_of_exp(x, y)",
+        ranges=((-INF, INF), (0, INF)),
+    ),
+    regimes(
+        "log_exp_share",
+        "log(exp(x) / (y + exp(x))) -> -softplus(log(y) - x)",
+        "exp(x) overflows",
+        MAECHLER,
+        stable="log_exp_share(x, y)",
+        ranges=((-INF, INF), (0, INF)),
+    ),
+    regimes(
         "difference_of_logs",
         "log(x + 1) - log(x) -> log1p(1 / x)",
         "cancels for large x",
         GOLDBERG,
         naive="log(x + 2) - log(x + 3)",
-        stable="log_ratio_difference(x + 3, -1 + 0 * x)",
+        stable="log_ratio_difference(-1 + 0 * x, x + 2, x + 3)",
         ranges=POSITIVE,
         rule=difference_of_logs,
     ),

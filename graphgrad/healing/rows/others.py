@@ -9,7 +9,7 @@ from ..rules.differences import difference_of_erf
 from ..rules.lengths import arccos_of_cosine
 from ..rules.logarithms import power_times_log
 from ..rules.moments import central_moment, step_of, tail
-from .sources import ABOVE, CODY, DLMF_4, GOLDBERG, HIGHAM, INF, POSITIVE, VV, V
+from .sources import ABOVE, CODY, DLMF_4, GOLDBERG, HIGHAM, INF, POSITIVE, SERIES, VV, V
 
 OTHERS = (
     scaling(
@@ -28,6 +28,7 @@ OTHERS = (
         "its gradient is infinity over infinity",
         DLMF_4,
         stable="csch(x)",
+        last=True,
     ),
     regimes(
         "sech",
@@ -35,6 +36,16 @@ OTHERS = (
         "its gradient is infinity over infinity",
         DLMF_4,
         stable="sech(x)",
+        last=True,
+    ),
+    closed(
+        "inverse_expm1",
+        "1 / (exp(x) - 1) -> -exp(-x) / expm1(-x); its slope is -1 / (4 sinh(x / 2)**2)",
+        "its gradient is infinity over infinity",
+        DLMF_4,
+        naive="1 / expm1(x)",
+        stable="inverse_expm1(x)",
+        last=True,
     ),
     peephole(
         "coth_less_csch",
@@ -109,6 +120,101 @@ OTHERS = (
         naive="(1 + x) * log1p(x)",
         stable="log1p_times(x)",
         ranges=ABOVE,
+    ),
+    closed(
+        "x_log1p_inverse",
+        "x log(1 + 1 / x) -> its slope is log(1 + 1 / x) - 1 / (1 + x)",
+        "the slope is infinity times 0 near 0, and cancels for large x",
+        GOLDBERG,
+        stable="x_log1p_inverse(x)",
+        ranges=POSITIVE,
+    ),
+    regimes(
+        "x_log_inverse_ratio",
+        "x log(y / x) -> -x log1p((x - y) / y) for x near y",
+        "y / x rounds near 1, overflows or underflows",
+        GOLDBERG,
+        stable="-x_log_ratio(x, y)",
+        ranges=2 * POSITIVE,
+    ),
+    regimes(
+        "divergence",
+        "x log(x / y) - x + y -> (x - y)**2 / (2 y) - ... for x near y",
+        "cancels where x is near y",
+        SERIES,
+        stable="divergence(x, y)",
+        ranges=2 * POSITIVE,
+        partial=True,
+    ),
+    regimes(
+        "divergence_of_two",
+        "x log(x / y) + (1 - x) log((1 - x) / (1 - y)) -> both with their tangents",
+        "cancels where x is near y",
+        SERIES,
+        stable="divergence_of_two(x, y)",
+        ranges=((0, 1), (0, 1)),
+    ),
+    regimes(
+        "log_less_tangent",
+        "x - log(x) - 1 -> (x - 1)**2 / 2 - ... near 1",
+        "cancels near 1",
+        SERIES,
+        stable="log_less_tangent(x)",
+        ranges=POSITIVE,
+        partial=True,
+    ),
+    *[
+        regimes(
+            name,
+            f"{written} -> (x - y)**2 / (2 x y) - ... for x near y",
+            "cancels where x is near y",
+            SERIES,
+            stable="log_ratio_less_tangent(x, y)",
+            ranges=2 * POSITIVE,
+            partial=True,
+        )
+        for name, written in (
+            ("log_ratio_less_tangent", "y / x + log(x / y) - 1"),
+            ("logs_less_tangent", "y / x + log(x) - log(y) - 1"),
+        )
+    ],
+    closed(
+        "softsign",
+        "x / (1 + |x|) -> its slope is 1 / (1 + |x|)**2",
+        "the slope cancels for large x",
+        HIGHAM,
+        stable="softsign(x)",
+        last=True,
+    ),
+    regimes(
+        "log_square_less_tangent",
+        "x**2 - 2 log(x) - 1 -> (x - 1)**2 (x + 1)**2 / 2 - ... near 1",
+        "cancels near 1",
+        SERIES,
+        stable="log_square_less_tangent(x)",
+        ranges=POSITIVE,
+        partial=True,
+    ),
+    regimes(
+        "log_of_square_less_tangent",
+        "x**2 - log(x**2) - 1 -> (x - 1)**2 (x + 1)**2 / 2 - ... near 1",
+        "cancels near 1",
+        SERIES,
+        stable="log_square_less_tangent(abs(x))",
+        partial=True,
+    ),
+    peephole(
+        "square_of_difference",
+        "x**2 - 2 x y + y**2 -> (x - y)**2",
+        "cancels where x is near y",
+        HIGHAM,
+    ),
+    peephole(
+        "square_of_distance",
+        "sum(x**2) - 2 sum(x y) + sum(y**2) -> sum((x - y)**2)",
+        "cancels where x is near y",
+        HIGHAM,
+        shapes=VV,
     ),
     peephole("erfc", "1 - erf(x) -> erfc(x)", "cancels from x = 5.9", CODY),
     peephole("erfc_of_negative", "1 + erf(x) -> erfc(-x)", "cancels from x = -5.9", CODY),

@@ -26,6 +26,10 @@ QUOTIENTS = (
     peephole("one_less_cos_square", "1 - cos(x)**2 -> sin(x)**2", "cancels near 0", DLMF_4),
     peephole("one_less_sin_square", "1 - sin(x)**2 -> cos(x)**2", "cancels near pi / 2", DLMF_4),
     peephole("cosh_square_less_one", "cosh(x)**2 - 1 -> sinh(x)**2", "cancels near 0", DLMF_4),
+    peephole("tan_less_sin", "tan(x) - sin(x) -> 2 tan(x) sin(x / 2)**2", "cancels near 0", DLMF_4),
+    peephole(
+        "sinh_less_tanh", "sinh(x) - tanh(x) -> 2 tanh(x) sinh(x / 2)**2", "cancels near 0", DLMF_4
+    ),
     peephole("tan_of_half", "(1 - cos(x)) / sin(x) -> tan(x / 2)", "0 / 0 at 0", DLMF_4),
     peephole("half_of_tan", "sin(x) / (1 + cos(x)) -> tan(x / 2)", "0 / 0 near pi", DLMF_4),
     regimes(
@@ -120,6 +124,14 @@ QUOTIENTS = (
     vanishing("x_less_tanh", "x - tanh(x) -> x**3 / 3 - ... near 0", "tanh_deficit"),
     vanishing("sin_less_x_cos", "sin(x) - x cos(x) -> x**3 / 3 - ... near 0", "spherical_excess"),
     vanishing("expm1_less_x", "expm1(x) - x -> x**2 / 2 + ... near 0", "expm1_excess"),
+    regimes(
+        "exp_less_tangent",
+        "exp(x) - x - 1 -> x**2 / 2 + ... near 0",
+        "cancels near 0",
+        SERIES,
+        stable=VANISHES["expm1_excess"],
+        partial=True,
+    ),
     vanishing("x_less_log1p", "x - log1p(x) -> x**2 / 2 - ... near 0", "log1p_deficit", ABOVE),
     regimes(
         "ratio_of_vanishing",

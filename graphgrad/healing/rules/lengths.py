@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...ops.elementwise.exponential import SQRT
 from ...ops.elementwise.magnitudes import ABS
 from ...ops.reduce.reductions import ReduceMean, ReduceSum
 from .. import forms
@@ -12,6 +13,7 @@ from ..forms import StableForm
 from ..identity import Rewriter
 from ..reading import OutputOf
 from ..terms import CALL, PRODUCT, SUM, Term, Terms
+from .quotients import VANISHING
 from .shared import MOVES, called, in_shape
 
 
@@ -74,6 +76,11 @@ def over_length(rw: Rewriter, term: Term) -> Term | None:
     terms = rw.terms
     for i, (base, e) in enumerate(term.parts):
         rest = list(term.parts[:i] + term.parts[i + 1 :])
+        root = root_of_squares(rw, base, False) if called(base, SQRT) else None
+        if root is not None:
+            return terms.multiply([(root, e), *rest], loose=True)
+        if any(b.kind == CALL and b.key in VANISHING and b.parts[0] is base for b, _ in rest):
+            continue
         whole, turn = _upright(terms, base)
         new, e = whole is base, e * turn
         length = _divides(terms, whole, rest) if e < 0 else None
@@ -191,23 +198,23 @@ def _flat(term: Term) -> tuple[tuple[Term, int], ...]:
 def square_root(terms: Terms, t: Term) -> Term | None:
     """The root of a term that is a square, or a sum of squares along axes."""
     if called(t, ReduceSum):
-        inner = _half(terms, t.parts[0])
+        inner = half_of(terms, t.parts[0])
         if inner is None:
             return None
         x = in_shape(terms, inner, t.parts[0])
         return terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
     if called(t, ReduceMean) and all(isinstance(t.parts[0].shape[a], int) for a in t.key.axes):
-        inner = _half(terms, t.parts[0])
+        inner = half_of(terms, t.parts[0])
         if inner is None:
             return None
         x = in_shape(terms, inner, t.parts[0])
         n = math.prod(int(t.parts[0].shape[a]) for a in t.key.axes)
         length = terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
         return terms.scaled(length, n**-0.5) if n else None
-    return _half(terms, t)
+    return half_of(terms, t)
 
 
-def _half(terms: Terms, t: Term) -> Term | None:
+def half_of(terms: Terms, t: Term) -> Term | None:
     """The root of a product of even powers and of sums of squares, up to its sign."""
     if t.is_number:
         return None
