@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from inspect import signature
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -13,7 +12,6 @@ from ..ir.node import Tensor
 from ..ops.elementwise.logic import WHERE
 from ..ops.sources import placeholder
 from .forms import StableForm
-from .formulas import arguments_of, function_of
 from .matching import Bound, Matcher
 from .reading import Reader
 from .terms import ATOM, CALL, PRODUCT, SUM, CancelsError, Term, Terms
@@ -87,31 +85,6 @@ class RealIdentity:
 
     def __repr__(self) -> str:
         return f"<{self.kind} identity {self.name}: {self.algebra}>"
-
-
-def row(
-    kind: str,
-    name: str,
-    algebra: str,
-    wrong: str,
-    source: str,
-    *,
-    naive: str = "",
-    stable: Any = "",
-    **more: Any,
-) -> RealIdentity:
-    """A row of the table: the algebra is what is matched and made, unless that is said apart.
-
-    Arguments are the names in the formula in alphabetical order.
-    """
-    written, _, now = algebra.partition(" -> ")
-    names = arguments_of(naive or written)
-    made = function_of(stable or now, names) if isinstance(stable, str) else stable
-    naively = function_of(naive or written, names)
-    return RealIdentity(name, kind, algebra, wrong, source, naively, made, **more)
-
-
-peephole, regimes, scaling, closed = (partial(row, kind) for kind in KINDS)
 
 
 class TermPattern:

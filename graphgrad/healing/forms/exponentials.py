@@ -48,16 +48,11 @@ def _squared_csch(x: Tensor) -> Tensor:
 
 
 @sloped(lambda dy, x: -dy * _squared_csch(x))
-def exp_share(x: Tensor) -> Tensor:
-    """exp(x) / (exp(x) - 1); its slope is -csch(x / 2)**2 / 4."""
-    right = x > 0.0
-    low = where(right, -1.0, x)
-    return where(right, -1.0 / expm1(-where(right, x, 1.0)), exp(low) / expm1(low))
-
-
 def inverse_expm1(x: Tensor) -> Tensor:
-    """1 / (exp(x) - 1) without an overflow."""
-    return -exp_share(-x)
+    """1 / (exp(x) - 1) without an overflow; its slope is -csch(x / 2)**2 / 4."""
+    left = x < 0.0
+    high = where(left, 1.0, x)
+    return where(left, 1.0 / expm1(where(left, x, -1.0)), -exp(-high) / expm1(-high))
 
 
 @sloped(

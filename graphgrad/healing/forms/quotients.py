@@ -14,7 +14,7 @@ from ...ops.elementwise.logic import logical_or, where
 from ...ops.elementwise.magnitudes import abs as absolute
 from ...ops.elementwise.sinc import SphericalBessel
 from ...ops.elementwise.trigonometry import arcsin, arctan, cos, sinh, tan, tanh
-from .exponentials import csch, exp_share
+from .exponentials import csch, inverse_expm1
 from .stable import Function, StableForm, near_zero, series, sloped
 
 
@@ -231,7 +231,7 @@ def bose(x: Tensor) -> Tensor:
         x,
         2.0,
         lambda x: 0.5 * (langevin(0.5 * x) - 1.0),
-        lambda x: -exp_share(-x) - 1.0 / x,
+        lambda x: inverse_expm1(x) - 1.0 / x,
     )
 
 

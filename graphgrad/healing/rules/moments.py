@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ops.elementwise.exponential import EXP, LOG
 from ...ops.reduce.reductions import ReduceMean, ReduceSum
+from ...ops.special.gammas import Digamma, GammaLn
 from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
@@ -109,3 +110,7 @@ def step_of(key: Any, form: Any) -> Any:
         return terms.scaled(terms.call(StableForm.of(form, abs(round(n.key))), low), c)
 
     return rule
+
+
+step_of_gammaln = step_of(GammaLn, forms.gammaln_step)
+step_of_digamma = step_of(Digamma, forms.digamma_step)
