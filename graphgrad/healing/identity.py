@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -33,6 +34,7 @@ AGAIN = 30  # times that one term may be rewritten
 Ranges: TypeAlias = Sequence[tuple[float, float]]
 
 
+@dataclass(eq=False, repr=False)
 class RealIdentity:
     """An identity of real functions: one row of the table.
 
@@ -50,28 +52,24 @@ class RealIdentity:
     partial  whether it may be some of the terms of a longer sum
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        algebra: str,
-        wrong: str,
-        source: str,
-        naive: Callable[..., Tensor],
-        stable: Callable[..., Any],
-        ranges: Ranges = (),
-        rule: Rule | None = None,
-        shapes: tuple[tuple[int, ...], ...] = (),
-        last: bool = False,
-        partial: bool = False,
-    ) -> None:
-        self.name, self.kind, self.algebra = name, kind, algebra
-        self.wrong, self.source = wrong, source
-        self.naive, self.stable, self.rule = naive, stable, rule
-        self.last, self.partial = last, partial
-        self.arity = len(signature(naive).parameters)
-        self.shapes = shapes or ((),) * self.arity
-        self.ranges = tuple(ranges) or ((-float("inf"), float("inf")),) * self.arity
+    name: str
+    kind: str
+    algebra: str
+    wrong: str
+    source: str
+    naive: Callable[..., Tensor]
+    stable: Callable[..., Any]
+    ranges: Ranges = ()
+    rule: Rule | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+    last: bool = False
+    partial: bool = False
+    arity: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arity = len(signature(self.naive).parameters)
+        self.shapes = self.shapes or ((),) * self.arity
+        self.ranges = tuple(self.ranges) or ((-float("inf"), float("inf")),) * self.arity
 
     @property
     def written(self) -> str:

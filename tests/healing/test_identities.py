@@ -36,6 +36,7 @@ SELDOM = (
     "one_and_cos",
     "variance",
     "covariance",
+    "x_log_ratio",
 )
 """What gains at points that are not among those, in fewer bits."""
 POINTS = [s * 10.0**e for e in (-160, -20, -8, -2) for s in (1, -1)]

@@ -108,11 +108,6 @@ def log_tanh_slope(x: Tensor) -> Tensor:
     return -2.0 * log_cosh(x)
 
 
-def log_sech(x: Tensor) -> Tensor:
-    """log(1 / cosh(x))."""
-    return -log_cosh(x)
-
-
 @sloped(lambda dy, x: -dy * tanh(0.5 * x))
 def log_sigmoid_slope(x: Tensor) -> Tensor:
     """log(sigmoid(x) sigmoid(-x))."""
@@ -193,18 +188,24 @@ def logit(x: Tensor) -> Tensor:
     return where(near, 2.0 * arctanh(2.0 * mid - 1.0), log(far) - log1p(-far))
 
 
+def _exp_share(x: Tensor, y: Tensor) -> Tensor:
+    return 1.0 / (1.0 + y * exp(-x))
+
+
+@sloped(lambda dy, x, y: (-dy * _exp_share(x, y), dy * _exp_share(x, y) / y))
 def log_share_of_exp(x: Tensor, y: Tensor) -> Tensor:
-    """log(y / (y + exp(x))); as it is where y is negative."""
-    apart = y < 0
-    a, b, c = where(apart, 1.0, y), where(apart, y, -1.0), where(apart, x, -1.0)
-    return where(apart, log(b / (b + exp(c))), -softplus(x - log(a)))
+    """log(y / (y + exp(x)))."""
+    ratio = exp(x) / y
+    made = where(ratio < 1.0, -log1p(ratio), -softplus(x - log(absolute(y))))
+    return where(y < 0, log(y / (y + exp(x))), made)
 
 
+@sloped(lambda dy, x, y: (dy / (1.0 + exp(x) / y), -dy / (y + exp(x))))
 def log_exp_share(x: Tensor, y: Tensor) -> Tensor:
-    """log(exp(x) / (y + exp(x))); as it is where y is negative."""
-    apart = y < 0
-    a, b, c = where(apart, 1.0, y), where(apart, y, 0.0), where(apart, x, 0.0)
-    return where(apart, log(exp(c) / (b + exp(c))), -softplus(log(a) - x))
+    """log(exp(x) / (y + exp(x)))."""
+    ratio = y * exp(-x)
+    made = where(ratio < 1.0, -log1p(ratio), -softplus(log(absolute(y)) - x))
+    return where(y < 0, log(exp(x) / (y + exp(x))), made)
 
 
 def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:

@@ -29,11 +29,6 @@ def tail_ratio(x: Tensor) -> Tensor:
     return chosen(x < 0.0, lambda x: exp(-x * x) / erfc(x), lambda x: 1.0 / erfcx(x), x)
 
 
-def scaled_tail(x: Tensor) -> Tensor:
-    """exp(x**2) erfc(x) where one overflows and the other underflows."""
-    return erfcx(x)
-
-
 @sloped(lambda dy, x: dy / (1.0 + absolute(x)) / (1.0 + absolute(x)))
 def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|)."""

@@ -185,36 +185,22 @@ def called(key: Any, x: Tensor) -> Tensor:
 # --- what 1 / f is ------------------------------------------------------------------------------
 
 
-def _inverse(form: Function, radius: float, far: Function) -> Function:
-    return lambda x: near_zero(x, radius, lambda x: 1.0 / form(x), far)
+def over(form: StableForm, key: Any, x: Tensor) -> Tensor:
+    """x / f(x) of f(x) = x form(x), which a term calls; 1 at 0."""
+    return near_zero(x, 0.5, lambda x: 1.0 / form(x), lambda x: x / called(key, x))
 
 
 def bernoulli(x: Tensor) -> Tensor:
     """x / (exp(x) - 1); 1 at 0."""
     large = x > 1.0
     far = where(large, x, 1.0)
-    low = _inverse(expm1c, 1.0, lambda x: x / expm1(x))(where(large, 0.0, x))
+    low = near_zero(where(large, 0.0, x), 1.0, lambda x: 1.0 / expm1c(x), lambda x: x / expm1(x))
     return where(large, far * exp(-far) / -expm1(-far), low)
-
-
-def x_over_tanh(x: Tensor) -> Tensor:
-    """x / tanh(x); 1 at 0."""
-    return _inverse(tanhc, 0.5, lambda x: x / tanh(x))(x)
-
-
-def x_over_arctan(x: Tensor) -> Tensor:
-    """x / arctan(x); 1 at 0."""
-    return _inverse(arctanc, 0.5, lambda x: x / arctan(x))(x)
-
-
-def x_over_log1p(x: Tensor) -> Tensor:
-    """x / log(1 + x); 1 at 0."""
-    return _inverse(log1pc, 0.5, lambda x: x / log1p(x))(x)
 
 
 def x_over_sinh(x: Tensor) -> Tensor:
     """x / sinh(x); 1 at 0."""
-    return _inverse(sinhc, 1.0, lambda x: x * csch(x))(x)
+    return near_zero(x, 1.0, lambda x: 1.0 / sinhc(x), lambda x: x * csch(x))
 
 
 # --- what is left of 1 / f without 1 / x --------------------------------------------------------
@@ -239,15 +225,15 @@ def without_pole(
     sign: float,
     power: int,
     left: StableForm,
-    over: StableForm,
+    slope: StableForm,
     inverse: StableForm,
     rest: int,
     x: Tensor,
 ) -> Tensor:
-    """(1 / f(x) - 1 / x) / x**rest of f(x) = x over(x) = x + sign x**(2 + power) left(x)."""
+    """(1 / f(x) - 1 / x) / x**rest of f(x) = x slope(x) = x + sign x**(2 + power) left(x)."""
 
     def near(x: Tensor) -> Tensor:
-        made = -sign * left(x) / over(x)
+        made = -sign * left(x) / slope(x)
         return made * x if power > rest else made
 
     def far(x: Tensor) -> Tensor:
@@ -273,7 +259,7 @@ def cancelled_poles(poles: tuple[tuple[Any, Any, float, float], ...], x: Tensor)
         return _total([c * left(a * x) for left, _, a, c in poles if left is not None])
 
     def far(x: Tensor) -> Tensor:
-        return _total([c * inverse(a * x) for _, inverse, a, c in poles])
+        return _total([c / (a * x) if f is None else c * f(a * x) for _, f, a, c in poles])
 
     return near_zero(x, radius, near, far)
 

@@ -15,12 +15,8 @@ log1mexp_exp = regimes: log(1 - exp(-exp(x))) -> x + log(expm1(-exp(x)) / -exp(x
     ranges ((-10000.0, 700),)
 log1mexp = regimes: log(1 - exp(-x)) -> log1mexp(x)
     1 - exp(-x) cancels near 0 | MAECHLER | ranges POSITIVE
-log1mexp_of_expm1 = regimes: log(-expm1(-x)) -> log1mexp(x)
-    the logarithm cancels for large x | MAECHLER | ranges POSITIVE
 log_expm1 = regimes: log(exp(x) - 1) -> x + log1mexp(x)
     exp(x) overflows, and cancels near 0 | MAECHLER | stable log_expm1(x) | ranges POSITIVE
-log_of_expm1 = regimes: log(expm1(x)) -> x + log1mexp(x)
-    expm1(x) overflows | MAECHLER | stable log_expm1(x) | ranges POSITIVE
 log_exp_difference = regimes: log(exp(x) - exp(y)) -> x + log1mexp(x - y)
     both overflow or underflow | MAECHLER | stable log_exp_difference(x, y)
 log_cosh_of_softplus = regimes: x + softplus(-2 x) - log(2) -> |x| + softplus(-2 |x|) - log(2)
@@ -88,7 +84,7 @@ exp_less_one_and_softplus = peephole: exp(softplus(x)) - 1 -> exp(x)
 exp_of_survival = peephole: 1 + (exp(x) - 1) -> exp(x)
     cancels from x = -37 | HIGHAM | naive 1 + expm1(x)
 arctanh_of_tanh = peephole: arctanh(tanh(x)) -> x
-    tanh(x) rounds to 1 | DLMF_4
+    tanh(x) rounds to 1 | DLMF_4 | ranges ((-400, 400),)
 sech_of_sigmoid = peephole: exp(x) sigmoid(-2 x) -> 1 / (2 cosh(x))
     infinity times 0 | DLMF_4
 exp_over_expm1_square = closed: exp(x) / (exp(x) - 1)**2 -> 1 / (4 sinh(x / 2)**2)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from .reading import rows
 
 LOGARITHMS = rows("""
-expm1 = peephole: exp(x) - 1 -> expm1(x)
-    cancels near 0 | HIGHAM
 arcsinh = peephole: log(x + sqrt(x**2 + 1)) -> arcsinh(x)
     cancels for x < 0, overflows from 1e154 | KAHAN
 arcsinh_of_difference = peephole: log(sqrt(x**2 + 1) - x) -> -arcsinh(x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from .reading import rows
 
 ROOTS = rows("""
+expm1 = peephole: exp(x) - 1 -> expm1(x)
+    cancels near 0 | HIGHAM
 root_square_less_one = peephole: sqrt(x**2 - 1) -> sqrt(|x| - 1) sqrt(|x| + 1)
     rounds near 1, overflows from 1e154 | GOLDBERG | stable root_of_difference(x, 1 + 0 * x) |
     ranges ((1, INF),) | rule root_of_squares
@@ -29,7 +31,7 @@ direction = closed: x / sqrt(x**2 + y**2) -> its slopes are y**2 / r**3 and -x y
     rule over_length
 inverse_length = closed: 1 / sqrt(x**2 + y**2) -> its slopes are -(x / r) / r**2
     0 times infinity in the gradient where x is 0 and y is small | HIGHAM |
-    stable inverse_length(x, y) | rule over_length
+    stable inverse_length(x, y) | rule inverse_of_length | last
 over_squares = scaling: x / (x**2 + y**2) -> x / hypot(x, y) / hypot(x, y)
     x**2 overflows or underflows | HIGHAM | stable over_squares(x, y) | rule over_length
 root_of_difference = peephole: sqrt(x**2 - y**2) -> sqrt(|x| - |y|) sqrt(|x| + |y|)

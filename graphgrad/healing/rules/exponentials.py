@@ -158,7 +158,6 @@ OWN_LOGS: dict[Any, Any] = {
     StableForm.of(forms.sinhc): forms.log_sinhc,
     ERFC: forms.log_erfc,
     Cosh: forms.log_cosh,
-    StableForm.of(forms.sech): forms.log_sech,
     TanhSlope: forms.log_tanh_slope,
     SigmoidSlope: forms.log_sigmoid_slope,
 }
@@ -244,32 +243,15 @@ NAMES: dict[Any, str] = {
     Softmax: "softmax",
     SIGMOID: "sigmoid",
     "share": "softmax",
-    "log_sech": "log_cosh",
     "log_tanh_slope": "log_cosh",
     "log_sigmoid_slope": "log_sigmoid",
     "shifted_log": "log_of_weighted_sum",
     "weighted_log": "log_of_weighted_sum",
-    "weighted_share": "weighted_share",
     "weighted_mean": "mean_by_softmax",
-    "log_erfc": "log_erfc",
     "log_half_erfc": "log_erfc",
     "log_mean": "log_of_mean",
-    **{
-        name: name
-        for name in (
-            "log_cosh",
-            "log_sinh",
-            "log_tanh",
-            "log_expm1",
-            "log_erf",
-            "log_exp_difference",
-            "log_sigmoid_difference",
-            "log_softplus",
-            "log_sinhc",
-        )
-    },
 }
-"""What a rule made -> the row of the table that speaks of it."""
+"""What a rule made -> the row of the table that speaks of it, if that has another name."""
 
 
 def _name_in(made: Term) -> str | None:
@@ -281,7 +263,9 @@ def _name_in(made: Term) -> str | None:
             stack += [part for part, _ in term.parts] if term.kind in (SUM, PRODUCT) else []
             continue
         key: Any = term.key
-        name = NAMES.get(key) or NAMES.get(type(key)) or NAMES.get(getattr(key, "name", None))
+        name = NAMES.get(key) or NAMES.get(type(key))
+        if called(term, StableForm):
+            name = NAMES.get(key.name, key.name)
         if name is not None:
             return name
         if type(key) in (ReduceSum, ReduceMean) or type(key) in MOVES:

@@ -50,9 +50,10 @@ VANISHING: dict[Any, tuple[int, StableForm]] = {
 INVERSE = {
     StableForm.of(forms.expm1c): StableForm.of(forms.bernoulli),
     StableForm.of(forms.sinhc): StableForm.of(forms.x_over_sinh),
-    StableForm.of(forms.tanhc): StableForm.of(forms.x_over_tanh),
-    StableForm.of(forms.arctanc): StableForm.of(forms.x_over_arctan),
-    StableForm.of(forms.log1pc): StableForm.of(forms.x_over_log1p),
+    **{
+        VANISHING[key][1]: StableForm.of(forms.over, VANISHING[key][1], key)
+        for key in (TANH, ATAN, StableForm.of(log1p))
+    },
 }
 """What 1 / f is called."""
 
@@ -158,15 +159,11 @@ def poles_that_cancel(rw: Rewriter, term: Term) -> Term | None:
         made = terms.scaled(terms.call(form, terms.scaled(u, a)), c)
         rw.by = {TANH: "langevin", EXPM1: "bose"}.get(key, rw.by)
     else:
-        parts = tuple([(left, _inverse(key), a, c) for key, left, a, c in poles])
+        parts = tuple([(left, key and _reciprocal(key), a, c) for key, left, a, c in poles])
         made = terms.call(StableForm.of(forms.cancelled_poles, parts), u)
     return terms.add(
         [(terms.multiply([(made, 1), (rest, 1)], loose=True), 1.0), *others], term.key, loose=True
     )
-
-
-def _inverse(key: Any) -> Any:
-    return (lambda x: 1.0 / x) if key is None else _reciprocal(key)
 
 
 def _pole(terms: Terms, t: Term) -> tuple[Any, Term, Term] | None:
