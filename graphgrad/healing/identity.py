@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, field
 from inspect import signature
+from itertools import combinations
 from typing import Any, TypeAlias
 
 from ..ir.graph import Graph
@@ -12,7 +13,6 @@ from ..ir.node import Tensor
 from ..ops.elementwise.logic import WHERE
 from ..ops.sources import placeholder
 from .forms import StableForm
-from .formulas import arguments_of, function_of
 from .matching import Bound, Matcher
 from .reading import Reader
 from .terms import ATOM, CALL, PRODUCT, SUM, CancelsError, Term, Terms
@@ -34,6 +34,7 @@ AGAIN = 30  # times that one term may be rewritten
 Ranges: TypeAlias = Sequence[tuple[float, float]]
 
 
+@dataclass(eq=False, repr=False)
 class RealIdentity:
     """An identity of real functions: one row of the table.
 
@@ -47,27 +48,28 @@ class RealIdentity:
     ranges   for each argument the numbers between which both are defined
     rule     what matches where a pattern cannot say it: sums of any length, axes
     shapes   the shapes of the arguments; scalars if there are none
+    last     whether what it rewrites is still read as that by other identities
+    partial  whether it may be some of the terms of a longer sum
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        algebra: str,
-        wrong: str,
-        source: str,
-        naive: Callable[..., Tensor],
-        stable: Callable[..., Any],
-        ranges: Ranges = (),
-        rule: Rule | None = None,
-        shapes: tuple[tuple[int, ...], ...] = (),
-    ) -> None:
-        self.name, self.kind, self.algebra = name, kind, algebra
-        self.wrong, self.source = wrong, source
-        self.naive, self.stable, self.rule = naive, stable, rule
-        self.arity = len(signature(naive).parameters)
-        self.shapes = shapes or ((),) * self.arity
-        self.ranges = tuple(ranges) or ((-float("inf"), float("inf")),) * self.arity
+    name: str
+    kind: str
+    algebra: str
+    wrong: str
+    source: str
+    naive: Callable[..., Tensor]
+    stable: Callable[..., Any]
+    ranges: Ranges = ()
+    rule: Rule | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+    last: bool = False
+    partial: bool = False
+    arity: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arity = len(signature(self.naive).parameters)
+        self.shapes = self.shapes or ((),) * self.arity
+        self.ranges = tuple(self.ranges) or ((-float("inf"), float("inf")),) * self.arity
 
     @property
     def written(self) -> str:
@@ -81,33 +83,6 @@ class RealIdentity:
 
     def __repr__(self) -> str:
         return f"<{self.kind} identity {self.name}: {self.algebra}>"
-
-
-def row(
-    kind: str,
-    name: str,
-    algebra: str,
-    wrong: str,
-    source: str,
-    *,
-    naive: str = "",
-    stable: Any = "",
-    ranges: Ranges = (),
-    rule: Rule | None = None,
-    shapes: tuple[tuple[int, ...], ...] = (),
-) -> RealIdentity:
-    """A row of the table: the algebra is what is matched and made, unless that is said apart.
-
-    Arguments are the names in the formula in alphabetical order.
-    """
-    written, _, now = algebra.partition(" -> ")
-    names = arguments_of(naive or written)
-    made = function_of(stable or now, names) if isinstance(stable, str) else stable
-    naively = function_of(naive or written, names)
-    return RealIdentity(name, kind, algebra, wrong, source, naively, made, ranges, rule, shapes)
-
-
-peephole, regimes, scaling, closed = (partial(row, kind) for kind in KINDS)
 
 
 class TermPattern:
@@ -124,10 +99,22 @@ class TermPattern:
         self.head = self.term.key if self.term.kind == CALL else self.term.kind
         self.template = _template(before, graph, identity, xs)
         self.form = StableForm.of(identity.stable)
-        self.of_arrays = any(identity.shapes)
+        self.of_arrays, self.partial = any(identity.shapes), identity.partial
 
     def __call__(self, rewriter: Rewriter, term: Term) -> Term | None:
         """What a term becomes that is an instance of it."""
+        whole = self._whole(rewriter, term)
+        if whole is not None or not self.partial or term.kind != SUM:
+            return whole
+        for some in combinations(term.parts, len(self.term.parts)):
+            made = self._whole(rewriter, rewriter.terms.add(some, term.key if self.term.key else 0))
+            if made is not None:
+                rest = [part for part in term.parts if part not in some]
+                left = 0.0 if self.term.key else term.key
+                return rewriter.terms.add([(made, 1.0), *rest], left, loose=True)
+        return None
+
+    def _whole(self, rewriter: Rewriter, term: Term) -> Term | None:
         for m in rewriter.matcher.whole(self.term, term):
             if any(atom not in m.bound for atom in self.atoms):
                 continue
@@ -152,7 +139,8 @@ def _template(
     with graph:
         y = identity.stable(*xs)
     nodes = [n for n in graph.nodes[start:] if n.inputs]
-    if len(nodes) > 2 * PLAIN or any(n.op is WHERE or not n.op.elementwise for n in nodes):
+    own = any(n.op is WHERE or not n.op.elementwise or n.region is not None for n in nodes)
+    if len(nodes) > 2 * PLAIN or own:
         return None
     for node in graph.nodes[start:]:
         before.reader.read(node)
@@ -194,13 +182,13 @@ class Rewriter:
             self.by_head.setdefault(head, []).append((identity, rule))
         self.fitting.clear()
 
-    def rewritten(self, term: Term) -> tuple[Term, list[RealIdentity]]:
-        """What a term becomes, and by which identities."""
+    def rewritten(self, term: Term, last: bool = False) -> tuple[Term, list[RealIdentity]]:
+        """What a term becomes, and by which identities: by those that come last, or the others."""
         fired: list[RealIdentity] = []
         seen = {term}
         while len(fired) < AGAIN:
             inner, c = self.terms.monomial(term)
-            made = self._once(inner, fired)
+            made = self._once(inner, fired, last)
             if made is None:
                 break
             term = self.terms.scaled(made, c)
@@ -209,13 +197,13 @@ class Rewriter:
             seen.add(term)
         return term, fired
 
-    def _once(self, term: Term, fired: list[RealIdentity]) -> Term | None:
+    def _once(self, term: Term, fired: list[RealIdentity], last: bool) -> Term | None:
         if term.kind == ATOM:
             return None
         head = term.key if term.kind == CALL else term.kind
-        fitting = self.fitting.get((head, term.calls))
+        fitting = self.fitting.get((head, term.calls, last))
         if fitting is None:
-            fitting = self.fitting[head, term.calls] = self._fitting(head, term)
+            fitting = self.fitting[head, term.calls, last] = self._fitting(head, term, last)
         for identity, rule in fitting:
             self.by = None
             try:
@@ -229,11 +217,12 @@ class Rewriter:
                 return made
         return None
 
-    def _fitting(self, head: Any, term: Term) -> list[tuple[RealIdentity, Rule]]:
+    def _fitting(self, head: Any, term: Term, last: bool) -> list[tuple[RealIdentity, Rule]]:
         """Each rule once that may apply to a term that calls what this one does."""
         found: dict[Rule, RealIdentity] = {}
         for identity, rule in self.by_head.get(head, []) + self.by_head.get(type(head), []):
-            if not isinstance(rule, TermPattern) or rule.term.calls <= term.calls:
+            fits = not isinstance(rule, TermPattern) or rule.term.calls <= term.calls
+            if fits and identity.last is last:
                 found.setdefault(rule, identity)
         return [(identity, rule) for rule, identity in found.items()]
 

@@ -13,6 +13,7 @@ from ..ir.node import Node, Region, Tensor, enclosing
 from ..ir.op import Op
 from ..ir.region_tree import sites_at
 from ..ir.tensor_sites import makes_sited
+from ..ops.elementwise.arithmetic import Divide, Multiply
 from ..ops.elementwise.exponential import LOG1P, log1p
 from ..ops.elementwise.logic import WHERE, where
 from ..ops.sources import Placeholder, Variable
@@ -134,12 +135,16 @@ class HealingPlan:
                 continue
             before = reader.loose(y)
             term, fired = rewriter.rewritten(before)
+            if not fired:
+                term, fired = self._cancelled(node, term)
+            built, ended = rewriter.rewritten(term, last=True)
+            fired += ended
             if self.only is not None and node not in self.only:
                 term, fired = before, []
             if fired and own:
                 self.alone[node] = fired[0]
             elif fired and not _same(node, term):
-                self.terms[node], self.fired[node] = term, fired
+                self.terms[node], self.fired[node] = built, fired
                 if self.marked and not self.marked.isdisjoint(self.within(node)):
                     del self.terms[node]
                     self.alone[node] = self.fired.pop(node)[0]
@@ -158,6 +163,18 @@ class HealingPlan:
             self.guards.add(node)
         if node.op.bodies and self.ys is not None:
             self.inner[node] = [HealingPlan(list(b.nodes), b.outputs) for b in node.op.bodies]
+
+    def _cancelled(self, node: Node, term: Term) -> tuple[Term, list[RealIdentity]]:
+        """What is left of a product with something rewritten, of which factors cancel."""
+        of = [i for t in node.inputs for i in self.fired.get(t.node, ())]
+        if not of or type(node.op) not in (Multiply, Divide):
+            return term, []
+        terms, reader = self.rewriter.terms, self.rewriter.reader
+        x, y = [reader.loose(t) for t in node.inputs]
+        made = terms.multiply([(x, 1), (y, 1 if type(node.op) is Multiply else -1)], loose=True)
+        if terms.size(made) == terms.size(x) + terms.size(y):
+            return term, []
+        return made, of[:1]
 
     def heals_within(self, node: Node) -> bool:
         """Whether something in the bodies of a node is rewritten."""

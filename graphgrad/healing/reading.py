@@ -10,9 +10,10 @@ from ..base.kinds import kind_of, limits_of
 from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.types import Shape
+from ..ops.contract.einsum import Einsum, einsum_terms
 from ..ops.elementwise.accumulate import AddN
 from ..ops.elementwise.arithmetic import Add, Divide, Multiply, Negative, Subtract
-from ..ops.elementwise.exponential import EXP, LOG, SQRT, Exp, Log, Log1p, Sqrt
+from ..ops.elementwise.exponential import EXP, LOG, SQRT, Exp, Log, Log1p, Log2, Log10, Sqrt
 from ..ops.elementwise.powers import Power, Reciprocal, Square
 from ..ops.reduce.reductions import ReduceMean, ReduceSum, Reduction
 from ..ops.shape.reshaping import BroadcastLike, BroadcastTo, ExpandDims, Reshape
@@ -220,6 +221,10 @@ def _log(r: Reader, node: Node) -> Term:
     return r.terms.call(LOG, r.loose(node.inputs[0]))
 
 
+def _log_to(base: float) -> Callable[[Reader, Node], Term]:
+    return lambda r, node: r.terms.scaled(_log(r, node), 1 / math.log(base))
+
+
 def _log1p(r: Reader, node: Node) -> Term:
     return r.terms.call(LOG, r.terms.add([(r.loose(node.inputs[0]), 1.0)], 1.0))
 
@@ -256,6 +261,18 @@ def _more_axes(r: Reader, node: Node) -> Term | None:
     if fits(tuple(range(y.ndim - x.ndim))):
         return r.loose(x)
     return _kept(r.terms, r.term(x), fits, y.shape)
+
+
+def _einsum(r: Reader, node: Node) -> Term | None:
+    """A sum of products of elements at equal places."""
+    (first, *others), out = einsum_terms(node.op.equation)  # type: ignore[attr-defined]
+    if any(term != first for term in others) or [c for c in first if c in out] != list(out):
+        return None
+    axes = tuple([i for i, c in enumerate(first) if c not in out])
+    if not axes or any(t.shape != node.inputs[0].shape for t in node.inputs):
+        return None
+    product = r.terms.multiply([(r.term(t), 1) for t in node.inputs])
+    return reduced(r.terms, ReduceSum(axes, False), product, node.outputs[0].shape)
 
 
 Fits: TypeAlias = Callable[[tuple[int, ...]], bool]
@@ -328,12 +345,15 @@ READINGS: dict[type[Op], Callable[[Reader, Node], Term | None]] = {
     Exp: _exp,
     Log: _log,
     Log1p: _log1p,
+    Log2: _log_to(2.0),
+    Log10: _log_to(10.0),
     Identity: _identity,
     BroadcastTo: _broadcast,
     BroadcastLike: lambda r, node: r.loose(node.inputs[0]),
     ReduceSum: _reduce,
     ReduceMean: _reduce,
+    Einsum: _einsum,
     ExpandDims: _more_axes,
-    Slice: _more_axes,
     Reshape: _more_axes,
+    Slice: _more_axes,
 }

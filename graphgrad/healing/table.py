@@ -17,33 +17,37 @@ from .rows.logarithms import LOGARITHMS
 from .rows.others import OTHERS
 from .rows.quotients import QUOTIENTS
 from .rows.roots import ROOTS
-from .rules.differences import root_that_cancels
+from .rules import quotients
+from .rules.differences import gap_over_its_parts, root_that_cancels
 from .rules.exponentials import exp_of_exp, log_of_product, share_of_exponentials
-from .rules.lengths import arccos_of_cosine, over_length, root_of_squares
-from .rules.logarithms import log_near_one, log_of_power, log_of_ratio, power_times_log
-from .rules.moments import product_by_logs, tail
-from .rules.quotients import (
-    divided_difference,
-    geometric_sum,
-    ratio_of_vanishing,
-    vanishing_quotient,
+from .rules.lengths import arccos_of_cosine, inverse_of_length, over_length, root_of_squares
+from .rules.logarithms import (
+    log_near_one,
+    log_of_power,
+    log_of_ratio,
+    logit_of_odds,
+    power_times_log,
 )
+from .rules.moments import product_by_logs, tail
 from .terms import PRODUCT, SUM
 
 IDENTITIES: tuple[RealIdentity, ...] = (*ROOTS, *EXPONENTIALS, *LOGARITHMS, *QUOTIENTS, *OTHERS)
 """All identities."""
 
+_OF_LOGS = (log_of_product, log_of_power, log_of_ratio, log_near_one, logit_of_odds)
+_OF_PRODUCTS = (
+    *(quotients.vanishing_quotient, quotients.ratio_of_vanishing, quotients.divided_difference),
+    *(quotients.geometric_sum, gap_over_its_parts, over_length, inverse_of_length),
+    *(share_of_exponentials, power_times_log, tail),
+)
 HEADS: dict[Any, tuple[Any, ...]] = {
     root_of_squares: (SQRT,),
     exp_of_exp: (EXP, PRODUCT),
     product_by_logs: (EXP,),
     arccos_of_cosine: (Acos,),
     root_that_cancels: (SUM, PRODUCT),
-    **dict.fromkeys([log_of_product, log_of_power, log_of_ratio, log_near_one], (LOG,)),
-    **dict.fromkeys([over_length, share_of_exponentials, vanishing_quotient], (PRODUCT,)),
-    **dict.fromkeys(
-        [divided_difference, geometric_sum, tail, power_times_log, ratio_of_vanishing], (PRODUCT,)
-    ),
+    **dict.fromkeys(_OF_LOGS, (LOG,)),
+    **dict.fromkeys(_OF_PRODUCTS, (PRODUCT,)),
 }
 """What a term calls, or SUM or PRODUCT, for which a rule is asked; others are for sums."""
 

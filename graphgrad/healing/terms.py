@@ -114,6 +114,11 @@ class Terms:
         """The powers that a term without a coefficient is the product of."""
         return term.parts if term.kind == PRODUCT else ((term, 1),)
 
+    def size(self, term: Term) -> int:
+        """How many factors a term is the product of."""
+        inner, _ = self.monomial(term)
+        return 0 if inner.is_number else sum(abs(e) for _, e in self.factors(inner))
+
     def addends(self, term: Term) -> tuple[tuple[tuple[Term, float], ...], float]:
         """The terms, with coefficients, and the constant that a term is the sum of."""
         return (term.parts, term.key) if term.kind == SUM else (((term, 1.0),), 0.0)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...ops.elementwise.exponential import EXP, SQRT, TANH
 from ...ops.elementwise.logic import where
 from ...ops.elementwise.magnitudes import ABS
+from ...ops.reduce.reductions import ReduceSum
 from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
 from ..terms import CALL, PRODUCT, SUM, Term, Terms, near
+from .lengths import half_of
 from .shared import ATAN, ERF, SIGMOID, SIN, called, simpler, two
 
 
@@ -27,33 +30,71 @@ def difference_of_roots(rw: Rewriter, term: Term) -> Term | None:
         (s, a, p), (t, b, q) = roots
         if p * q > 0:
             return None
-        gap = simpler(terms, a, b, p * p, q * q)
-        total = terms.add([(s, p), (t, -q)])
+        gap, other = simpler(terms, a, b, p * p, q * q), terms.scaled(t, -q)
     else:
         ((s, a, p),) = roots
         if p * term.key > 0:
             return None
+        other = terms.number(-term.key)
         gap = simpler(terms, a, terms.number(term.key**2), p * p, 1.0)
-        total = terms.add([(s, p)], -term.key)
-    return None if gap is None else terms.multiply([(gap, 1), (total, -1)], loose=True)
+    return None if gap is None else _by_gap(terms, BY_ROOTS, gap, terms.scaled(s, p), other)
+
+
+BY_ROOTS = StableForm.of(forms.gap_by_roots)
+BY_RECIPROCALS = StableForm.of(forms.gap_by_reciprocals)
+
+
+def _by_gap(terms: Terms, form: StableForm, gap: Term, a: Term, b: Term) -> Term:
+    """A difference by the gap of what it is taken of; one that is infinite has a choice in it."""
+    if gap.is_number:
+        return _parts_of(terms, terms.call(form, gap, a, b), 1)
+    return terms.call(form, gap, a, b)
+
+
+def _parts_of(terms: Terms, call: Term, e: int) -> Term:
+    gap, a, b = call.parts
+    below = [terms.add([(a, 1.0), (b, 1.0)])] if call.key is BY_ROOTS else [a, b]
+    return terms.multiply([(gap, e), *[(t, -e) for t in below]], loose=True)
+
+
+def gap_over_its_parts(rw: Rewriter, term: Term) -> Term | None:
+    """(sqrt(1 + x) - 1) / x -> 1 / (sqrt(1 + x) + 1): what a gap has in common with the others"""
+    terms = rw.terms
+    for base, e in term.parts:
+        if not (called(base, BY_ROOTS) or called(base, BY_RECIPROCALS)):
+            continue
+        rest = [(b, n) for b, n in term.parts if b is not base]
+        plain = _parts_of(terms, base, e)
+        made = terms.multiply([(plain, 1), *rest], loose=True)
+        if terms.size(made) < terms.size(plain) + sum(abs(n) for _, n in rest):
+            return made
+    return None
 
 
 def difference_of_reciprocals(rw: Rewriter, term: Term) -> Term | None:
     """1 / a - 1 / b -> (b - a) / a / b, where b - a is shorter"""
     terms = rw.terms
     parts = two(term)
-    if parts is None or len(parts) != 2:
+    if parts is None:
         return None
-    (s, p), (t, q) = parts
-    if p * q > 0 or not all(
-        f == ((b, -1),) for f, b in ((terms.factors(x), terms.factors(x)[0][0]) for x in (s, t))
-    ):
+    pairs = [(_under_one(terms, t), c) for t, c in parts]
+    pairs += [(terms.number(1.0), term.key)][: bool(term.key)]
+    (a, p), (b, q) = pairs
+    if a is None or b is None or p * q > 0:
         return None
-    a, b = terms.factors(s)[0][0], terms.factors(t)[0][0]
     gap = simpler(terms, b, a, p, -q)
     if gap is None:
         gap = difference_of_roots(rw, terms.add([(b, p), (a, q)]))
-    return None if gap is None else terms.multiply([(gap, 1), (a, -1), (b, -1)], loose=True)
+    if gap is None:
+        return None
+    over = [terms.scaled(t, 1 / c) for t, c in ((gap, -p * q), (a, p), (b, -q))]
+    return _by_gap(terms, BY_RECIPROCALS, *over)
+
+
+def _under_one(terms: Terms, t: Term) -> Term | None:
+    """What 1 is divided by."""
+    factors = terms.factors(t)
+    return factors[0][0] if len(factors) == 1 and factors[0][1] == -1 else None
 
 
 def difference_of_ratios(rw: Rewriter, term: Term) -> Term | None:
@@ -117,6 +158,23 @@ def power_less_one(rw: Rewriter, term: Term) -> Term | None:
         return None
     x = terms.add([(one, 1.0)], -1.0, loose=True)
     return terms.scaled(terms.call(StableForm.of(forms.power_less_one, n), x), c)
+
+
+def difference_of_squares(rw: Rewriter, term: Term) -> Term | None:
+    """x**2 - y**2 -> (x - y) (x + y)"""
+    terms = rw.terms
+    parts = two(term)
+    if parts is None:
+        return None
+    squares = [(None if called(t, ReduceSum) else half_of(terms, t), c) for t, c in parts]
+    if term.key:
+        root = math.sqrt(abs(term.key / parts[0][1]))
+        exact = root * 1024 == round(root * 1024)
+        squares.append((terms.number(root) if exact else None, -parts[0][1]))
+    (x, c), (y, d) = squares
+    if x is None or y is None or not near(c, -d) or (term.key * c) > 0:
+        return None
+    return terms.scaled(terms.call(StableForm.of(forms.difference_of_squares), x, y), c)
 
 
 def _difference(key: Any, form: StableForm) -> Any:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.elementwise.exponential import EXP, LOG, LOGADDEXP, SigmoidSlope, TanhSlope
+from ...ops.elementwise.exponential import (
+    EXP,
+    EXPM1,
+    LOG,
+    LOGADDEXP,
+    TANH,
+    SigmoidSlope,
+    TanhSlope,
+)
 from ...ops.elementwise.trigonometry import Cosh
 from ...ops.nn.softmaxes import LogSoftmax, Softmax
 from ...ops.reduce.reductions import ReduceLogSumExp, ReduceMean, ReduceSum
@@ -14,25 +22,34 @@ from ..forms import StableForm
 from ..identity import Rewriter
 from ..reading import OutputOf
 from ..terms import CALL, PRODUCT, SUM, Term, Terms
-from .logarithms import log_of_power
-from .shared import ERFC, MOVES, SIGMOID, SOFTPLUS, called, in_shape
+from .shared import ERF, ERFC, MOVES, SIGMOID, SINH, SOFTPLUS, called, in_shape
 
 
-def exponentials(terms: Terms, term: Term) -> list[tuple[Term, Term]] | None:
-    """(exponent, weight) of each term of a sum that has an exponential in each, or a constant."""
+def exponentials(
+    terms: Terms, term: Term, small: bool = False, beside: bool = False
+) -> list[tuple[Term, Term]] | None:
+    """(exponent, weight) of each term of a sum that has an exponential in each, or a constant.
+
+    small: with what underflows as an exponential does. beside: other terms may stand there, too.
+    """
     if term.kind != SUM:
         return None
     found = [] if term.key == 0 else [(terms.number(0.0), terms.number(term.key))]
+    missing = 0
     for part, c in term.parts:
-        exponent, weight = split_exp(terms, part)
-        if exponent is None:
-            return None
-        found.append((exponent, terms.scaled(weight, c)))
-    return found if len(term.parts) + bool(term.key) > 1 else None
+        exponent, weight = split_exp(terms, part, small)
+        missing += exponent is None
+        found.append((exponent or terms.number(0.0), terms.scaled(weight, c)))
+    if missing and not (beside and missing < len(term.parts)):
+        return None
+    return found if len(found) > 1 else None
 
 
-def split_exp(terms: Terms, term: Term) -> tuple[Term | None, Term]:
-    """The exponent of the one exponential among the factors of a term, and the others."""
+def split_exp(terms: Terms, term: Term, small: bool = False) -> tuple[Term | None, Term]:
+    """The exponent of the one exponential among the factors of a term, and the others.
+
+    small: of all that underflow as one does.
+    """
     if term.kind == SUM and len(term.parts) > 1 and not term.key:
         pairs = [(*split_exp(terms, t), c) for t, c in term.parts]
         exponent = pairs[0][0]
@@ -40,10 +57,31 @@ def split_exp(terms: Terms, term: Term) -> tuple[Term | None, Term]:
             return None, term
         return exponent, terms.add([(w, c) for _, w, c in pairs], loose=True)
     factors = terms.factors(term)
-    for i, (base, e) in enumerate(factors):
-        if called(base, EXP) and e == 1:
-            return base.parts[0], terms.multiply(factors[:i] + factors[i + 1 :])
-    return None, term
+    known = [(b, e, _exponent(terms, b, small)) for b, e in factors]
+    exponents = [(t, float(e)) for _, e, t in known if t is not None and (e == 1 or small)]
+    if not exponents:
+        return None, term
+    rest = [(b, e) for b, e, t in known if t is None or not (e == 1 or small)]
+    return terms.add(exponents, loose=True), terms.multiply(rest)
+
+
+def _exponent(terms: Terms, base: Term, small: bool) -> Term | None:
+    """What a factor is the exponential of."""
+    if called(base, EXP):
+        inner: Term = base.parts[0]
+        return inner
+    if small and called(base, ReduceSum):
+        return _log_of_reduced(terms, base)
+    if small and called(base, SIGMOID):
+        return _log_sigmoid(terms, base.parts[0])
+    if small and called(base, StableForm.of(forms.exp_less_exp)):
+        x, u = base.parts
+        return terms.add([(u, 1.0), (terms.call(EXP, x), -1.0)], loose=True)
+    return None
+
+
+def _log_sigmoid(terms: Terms, x: Term) -> Term:
+    return terms.scaled(terms.call(SOFTPLUS, terms.scaled(x, -1.0)), -1.0)
 
 
 def positive(pairs: list[tuple[Term, Term]]) -> bool:
@@ -69,7 +107,10 @@ def log_of(rw: Rewriter, term: Term) -> Term | None:
     terms = rw.terms
     inner, c = terms.monomial(term)
     if inner.kind == SUM:
-        pairs = exponentials(terms, inner) if c == 1 else None
+        pairs = None
+        if c == 1:
+            pairs = exponentials(terms, inner, small=not inner.key)
+            pairs = pairs or exponentials(terms, inner, beside=True)
         if pairs is None:
             return None
         if positive(pairs):
@@ -81,27 +122,42 @@ def log_of(rw: Rewriter, term: Term) -> Term | None:
         return None
     if called(inner, ERFC) and c == 0.5:
         return terms.call(StableForm.of(forms.log_half_erfc), *inner.parts)
+    if inner.kind == CALL and c > 0:
+        form = SIGNED_LOGS.get(inner.key)
+        if form is not None:
+            own = terms.call(StableForm.of(form), *inner.parts)
+            return terms.add([(own, 1.0)], math.log(c), loose=True)
     known: list[tuple[Term, float]] = []
     rest: list[tuple[Term, int]] = []
     for base, e in terms.factors(inner):
-        own = _own_log(rw, base)
-        if own is None:
+        log = _own_log(rw, base)
+        if log is None:
             rest.append((base, e))
         else:
-            known.append((own, float(e)))
+            known.append((log, float(e)))
     if not known or (c < 0 and not rest):
         return None
     if rest:
-        left = terms.call(LOG, terms.multiply(rest, c))
-        known.append((log_of_power(rw, left) or left, 1.0))
+        left, _ = rw.rewritten(terms.call(LOG, terms.multiply(rest, c)))
+        known.append((left, 1.0))
         return terms.add(known, loose=True)
     return terms.add(known, math.log(c), loose=True)
 
 
+SIGNED_LOGS: dict[Any, Any] = {
+    SINH: forms.log_sinh,
+    TANH: forms.log_tanh,
+    EXPM1: forms.log_expm1,
+    ERF: forms.log_erf,
+    StableForm.of(forms.exp_difference): forms.log_exp_difference,
+    StableForm.of(forms.sigmoid_difference): forms.log_sigmoid_difference,
+}
+"""What is called -> its logarithm, where it is positive."""
 OWN_LOGS: dict[Any, Any] = {
+    SOFTPLUS: forms.log_softplus,
+    StableForm.of(forms.sinhc): forms.log_sinhc,
     ERFC: forms.log_erfc,
     Cosh: forms.log_cosh,
-    StableForm.of(forms.sech): forms.log_sech,
     TanhSlope: forms.log_tanh_slope,
     SigmoidSlope: forms.log_sigmoid_slope,
 }
@@ -116,11 +172,9 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
     if base.kind != CALL:
         return None
     key: Any = base.key
-    if key is EXP:
-        inner: Term = base.parts[0]
-        return inner
-    if key is SIGMOID:
-        return terms.scaled(terms.call(SOFTPLUS, terms.scaled(base.parts[0], -1.0)), -1.0)
+    exponent = _exponent(terms, base, True)
+    if exponent is not None:
+        return exponent
     if type(key) is Softmax:
         return terms.call(LogSoftmax(key.axis), *base.parts, shape=base.shape)
     form = OWN_LOGS.get(key) or OWN_LOGS.get(type(key))
@@ -140,34 +194,18 @@ def _own_log(rw: Rewriter, base: Term) -> Term | None:
 def _log_of_reduced(terms: Terms, base: Term) -> Term | None:
     """log(sum(exp(x))) or log(sum(w exp(x))) along axes, or of the mean."""
     op: Any = base.key
-    if type(op) is ReduceMean:
-        n = _count(base)
-        total = terms.call(ReduceSum(op.axes, op.keepdims), *base.parts, shape=base.shape)
-        log = _log_of_reduced(terms, total) if n else None
-        return (
-            None if log is None or n is None else terms.add([(log, 1.0)], -math.log(n), loose=True)
-        )
     exponent, weight = split_exp(terms, base.parts[0])
     if exponent is None:
         return None
     whole = base.parts[0]
-    if weight.is_number and weight.key == 1:
-        x = in_shape(terms, exponent, whole)
+    x, ones = in_shape(terms, exponent, whole), weight.is_number and weight.key == 1
+    if type(op) is ReduceMean:
+        form = StableForm.of(forms.log_mean, op.axes, op.keepdims)
+        return terms.call(form, x, shape=base.shape) if ones else None
+    if ones:
         return terms.call(ReduceLogSumExp(op.axes, op.keepdims), x, shape=base.shape)
-    x = in_shape(terms, exponent, whole)
-    return terms.call(
-        StableForm.of(forms.weighted_log, op.axes, op.keepdims), x, weight, shape=base.shape
-    )
-
-
-def _count(base: Term) -> int | None:
-    """How many elements a reduction takes together; None where that is not known."""
-    lengths = [base.parts[0].shape[a] for a in base.key.axes]
-    return (
-        math.prod(n for n in lengths if isinstance(n, int))
-        if all(isinstance(n, int) for n in lengths)
-        else None
-    )
+    form = StableForm.of(forms.weighted_log, op.axes, op.keepdims)
+    return terms.call(form, x, weight, shape=base.shape)
 
 
 def exp_of_exp(rw: Rewriter, term: Term) -> Term | None:
@@ -205,18 +243,15 @@ NAMES: dict[Any, str] = {
     Softmax: "softmax",
     SIGMOID: "sigmoid",
     "share": "softmax",
-    "log_sech": "log_cosh",
     "log_tanh_slope": "log_cosh",
     "log_sigmoid_slope": "log_sigmoid",
     "shifted_log": "log_of_weighted_sum",
     "weighted_log": "log_of_weighted_sum",
-    "weighted_share": "weighted_share",
     "weighted_mean": "mean_by_softmax",
-    "log_erfc": "log_erfc",
     "log_half_erfc": "log_erfc",
-    "log_cosh": "log_cosh",
+    "log_mean": "log_of_mean",
 }
-"""What a rule made -> the row of the table that speaks of it."""
+"""What a rule made -> the row of the table that speaks of it, if that has another name."""
 
 
 def _name_in(made: Term) -> str | None:
@@ -228,7 +263,9 @@ def _name_in(made: Term) -> str | None:
             stack += [part for part, _ in term.parts] if term.kind in (SUM, PRODUCT) else []
             continue
         key: Any = term.key
-        name = NAMES.get(key) or NAMES.get(type(key)) or NAMES.get(getattr(key, "name", None))
+        name = NAMES.get(key) or NAMES.get(type(key))
+        if called(term, StableForm):
+            name = NAMES.get(key.name, key.name)
         if name is not None:
             return name
         if type(key) in (ReduceSum, ReduceMean) or type(key) in MOVES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...ops.elementwise.exponential import SQRT
 from ...ops.elementwise.magnitudes import ABS
 from ...ops.reduce.reductions import ReduceMean, ReduceSum
 from .. import forms
@@ -12,6 +13,7 @@ from ..forms import StableForm
 from ..identity import Rewriter
 from ..reading import OutputOf
 from ..terms import CALL, PRODUCT, SUM, Term, Terms
+from .quotients import VANISHING
 from .shared import MOVES, called, in_shape
 
 
@@ -70,38 +72,47 @@ LENGTHS, INVERSE = StableForm.of(forms.lengths), StableForm.of(forms.inverse_len
 
 
 def over_length(rw: Rewriter, term: Term) -> Term | None:
-    """x / norm(x) -> 0 at 0; x / hypot(x, y), 1 / hypot(x, y), whose slopes do not cancel"""
+    """x / norm(x) -> 0 at 0; x / hypot(x, y), x / (x**2 + y**2), whose slopes do not cancel"""
     terms = rw.terms
     for i, (base, e) in enumerate(term.parts):
         rest = list(term.parts[:i] + term.parts[i + 1 :])
-        whole, turn = _upright(terms, base)
-        new, e = whole is base, e * turn
-        length = _divides(terms, whole, rest) if e < 0 else None
+        root = root_of_squares(rw, base, False) if called(base, SQRT) else None
+        if root is not None:
+            return terms.multiply([(root, e), *rest], loose=True)
+        if any(b.kind == CALL and b.key in VANISHING and b.parts[0] is base for b, _ in rest):
+            continue
+        length = _divides(terms, base, rest) if e < 0 else None
         if length is None:
             continue
-        e = e if length is whole else 2 * e
         if length.key.fn is forms.lengths:
-            along = _along(terms, length, rest)
-            made = _by_length(terms, length, e, rest, new)
-            rw.by = (
-                "inverse_length" if along is None else "direction" if e == -1 else "over_squares"
+            e = e if length is base else 2 * e
+            rw.by, made = (
+                "direction" if e == -1 else "over_squares",
+                _by_length(terms, length, e, rest),
             )
         else:
-            made = _by_norm(terms, length, e, rest, new)
-            rw.by = "unit_vector"
+            rw.by, made = "unit_vector", _by_norm(terms, length, e, rest)
         if made is not None:
             return made
     return None
 
 
-def _upright(terms: Terms, base: Term) -> tuple[Term, int]:
-    """A length, and -1, of what is over it; else what it is."""
-    if called(base, INVERSE):
-        return terms.call(LENGTHS, *base.parts), -1
-    if called(base, StableForm) and base.key.fn is forms.inverse_norm:
-        form = StableForm.of(forms.norm, *base.key.options)
-        return terms.call(form, *base.parts, shape=base.shape), -1
-    return base, 1
+def inverse_of_length(rw: Rewriter, term: Term) -> Term | None:
+    """1 / hypot(x, y), 1 / norm(x), whose slopes by what is 0 are 0"""
+    terms = rw.terms
+    for i, (base, e) in enumerate(term.parts):
+        rest = term.parts[:i] + term.parts[i + 1 :]
+        if e > 0 or not called(base, StableForm):
+            continue
+        if base.key is LENGTHS:
+            made = terms.call(INVERSE, *base.parts)
+        elif base.key.fn is forms.norm and not any(called(b, ReduceSum) for b, _ in rest):
+            form = StableForm.of(forms.inverse_norm, *base.key.options)
+            made = terms.call(form, *base.parts, shape=base.shape)
+        else:
+            continue
+        return terms.multiply([(made, -e), *rest], loose=True)
+    return None
 
 
 def _divides(terms: Terms, base: Term, rest: list[tuple[Term, int]]) -> Term | None:
@@ -112,15 +123,11 @@ def _divides(terms: Terms, base: Term, rest: list[tuple[Term, int]]) -> Term | N
     if const < 0 or len(parts) + bool(const) < 2 or any(c < 0 for _, c in parts):
         return None
     halves = [(square_root(terms, t), c) for t, c in parts]
-    if any(half is None or _norm_in(half) for half, _ in halves):
+    if any(half is None or any(_length_of(b) for b, _ in _flat(half)) for half, _ in halves):
         return None
     xs = [terms.scaled(half, math.sqrt(c)) for half, c in halves if half is not None]
     length = terms.call(LENGTHS, *xs, *[terms.number(math.sqrt(const))][: bool(const)])
     return length if not const or _along(terms, length, rest) is not None else None
-
-
-def _norm_in(term: Term) -> bool:
-    return any(called(b, StableForm) and b.key.fn is forms.norm for b, _ in _flat(term))
 
 
 def _along(terms: Terms, length: Term, rest: list[tuple[Term, int]]) -> tuple[int, float] | None:
@@ -136,14 +143,10 @@ def _along(terms: Terms, length: Term, rest: list[tuple[Term, int]]) -> tuple[in
     return None
 
 
-def _by_length(
-    terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]], new: bool
-) -> Term | None:
+def _by_length(terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]]) -> Term | None:
     found = _along(terms, length, rest)
     if found is None:
-        if not new:
-            return None
-        return terms.multiply([(terms.call(INVERSE, *length.parts), -e), *rest], loose=True)
+        return None
     i, c = found
     x, others = length.parts[i], length.parts[:i] + length.parts[i + 1 :]
     inner, _ = terms.monomial(x)
@@ -154,19 +157,13 @@ def _by_length(
     along = (terms.call(form, x, *others), times)
     away = [(base, -k * times) for base, k in parts]
     beside = terms.multiply([*rest, *away], c**-times, loose=True)
-    left = [(terms.call(INVERSE, *length.parts), -e - 2)] if e < -2 else []
+    left = [(length, e + 2)] if e < -2 else []
     return terms.multiply([along, *left, (beside, 1)], loose=True)
 
 
-def _by_norm(
-    terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]], new: bool
-) -> Term | None:
+def _by_norm(terms: Terms, length: Term, e: int, rest: list[tuple[Term, int]]) -> Term | None:
     if not any(_made_of(base, length.parts) for base, k in rest if k > 0):
-        if not new or any(called(b, ReduceSum) for b, _ in rest):
-            return None
-        form = StableForm.of(forms.inverse_norm, *length.key.options)
-        inverse = terms.call(form, *length.parts, shape=length.shape)
-        return terms.multiply([(inverse, -e), *rest], loose=True)
+        return None
     left = [(length, e + 1)] if e < -1 else []
     return terms.multiply([(terms.call(WHOLE, length), -1), *left, *rest], loose=True)
 
@@ -191,23 +188,23 @@ def _flat(term: Term) -> tuple[tuple[Term, int], ...]:
 def square_root(terms: Terms, t: Term) -> Term | None:
     """The root of a term that is a square, or a sum of squares along axes."""
     if called(t, ReduceSum):
-        inner = _half(terms, t.parts[0])
+        inner = half_of(terms, t.parts[0])
         if inner is None:
             return None
         x = in_shape(terms, inner, t.parts[0])
         return terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
     if called(t, ReduceMean) and all(isinstance(t.parts[0].shape[a], int) for a in t.key.axes):
-        inner = _half(terms, t.parts[0])
+        inner = half_of(terms, t.parts[0])
         if inner is None:
             return None
         x = in_shape(terms, inner, t.parts[0])
         n = math.prod(int(t.parts[0].shape[a]) for a in t.key.axes)
         length = terms.call(StableForm.of(forms.norm, t.key.axes, t.key.keepdims), x, shape=t.shape)
         return terms.scaled(length, n**-0.5) if n else None
-    return _half(terms, t)
+    return half_of(terms, t)
 
 
-def _half(terms: Terms, t: Term) -> Term | None:
+def half_of(terms: Terms, t: Term) -> Term | None:
     """The root of a product of even powers and of sums of squares, up to its sign."""
     if t.is_number:
         return None

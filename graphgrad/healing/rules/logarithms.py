@@ -20,8 +20,12 @@ def log_of_power(rw: Rewriter, term: Term) -> Term | None:
     x = term.parts[0]
     inner, c = terms.monomial(x)
     rw.by = "log_of_power"
-    if inner.kind == PRODUCT and len(inner.parts) == 1 and c > 0:
+    if inner.kind == PRODUCT and len(inner.parts) == 1:
         ((base, n),) = inner.parts
+        if c < 0:
+            if n != -1:
+                return None
+            return terms.scaled(terms.call(LOG, terms.scaled(base, 1 / c)), -1.0)
         inside = base if n % 2 else terms.call(ABS, base)
         return terms.add([(terms.call(LOG, inside), float(n))], math.log(c))
     parts, const = terms.addends(x)
@@ -49,9 +53,14 @@ def power_times_log(rw: Rewriter, term: Term) -> Term | None:
         if e == 1 and called(log, LOG):
             rest = term.parts[:i] + term.parts[i + 1 :]
             (x,) = log.parts
-            if any(base is x and n > 1 for base, n in rest):
-                once = terms.call(StableForm.of(forms.x_log_x), x)
-                return terms.multiply([(once, 1), (x, -1), *rest], loose=True)
+            for base, n in rest:
+                if base is x and n > 1:
+                    once = terms.call(StableForm.of(forms.x_log_x), x)
+                    return terms.multiply([(once, 1), (x, -1), *rest], loose=True)
+                if called(x, ABS) and base is x.parts[0] and n > 1 and n % 2 == 0:
+                    once = terms.call(StableForm.of(forms.x_log_x), x)
+                    left = [part for part in rest if part[0] is not base]
+                    return terms.multiply([(once, 1), (x, n - 1), *left], loose=True)
     return None
 
 
@@ -67,12 +76,31 @@ def log_of_ratio(rw: Rewriter, term: Term) -> Term | None:
     return None
 
 
+def logit_of_odds(rw: Rewriter, term: Term) -> Term | None:
+    """log(x / (1 - x)) -> logit(x), of the one of the two that is no difference"""
+    terms = rw.terms
+    inner, c = terms.monomial(term.parts[0])
+    if inner.kind != PRODUCT or len(inner.parts) != 2 or c != 1:
+        return None
+    (a, p), (b, q) = sorted(inner.parts, key=lambda part: part[0].kind == SUM)
+    total = terms.add([(a, 1.0), (b, 1.0)], loose=True)
+    if {p, q} != {1, -1} or not total.is_number or total.key != 1:
+        return None
+    return terms.scaled(terms.call(StableForm.of(forms.logit), a), float(p))
+
+
 def log_near_one(rw: Rewriter, term: Term) -> Term | None:
     """log(1 + x) -> log1p(x)"""
     total = term.parts[0]
     if total.kind != SUM or total.key != 1 or not total.parts:
         return None
+    rw.by = "log1p"
     x = rw.terms.add([(total, 1.0)], -1.0, loose=True)
+    inner, c = rw.terms.monomial(x)
+    if inner.kind == PRODUCT and all(e < 0 for _, e in inner.parts):
+        rw.by = "log1p_inverse"
+        below = rw.terms.multiply([(inner, -1)], 1 / c)
+        return rw.terms.call(StableForm.of(forms.log1p_inverse), below)
     return rw.terms.call(StableForm.of(log1p), x) if rw.terms.is_written(x) else None
 
 
@@ -94,6 +122,6 @@ def difference_of_logs(rw: Rewriter, term: Term) -> Term | None:
     (s, p), (t, q) = parts
     a, b = _argument_of_log(terms, s), _argument_of_log(terms, t)
     gap = None if a is None or b is None or not near(p, -q) else simpler(terms, a, b)
-    if gap is None or b is None:
+    if gap is None or a is None or b is None:
         return None
-    return terms.scaled(terms.call(StableForm.of(forms.log_ratio_difference), b, gap), p)
+    return terms.scaled(terms.call(StableForm.of(forms.log_ratio_difference), gap, a, b), p)

@@ -7,6 +7,8 @@ from typing import Any
 
 from ...ops.elementwise.exponential import EXP, LOG
 from ...ops.reduce.reductions import ReduceMean, ReduceSum
+from ...ops.special.error import erfcx
+from ...ops.special.gammas import Digamma, GammaLn
 from .. import forms
 from ..forms import StableForm
 from ..identity import Rewriter
@@ -85,7 +87,7 @@ def tail(rw: Rewriter, term: Term) -> Term | None:
                 continue
             rest = [p for n, p in enumerate(term.parts) if n not in (i, j)]
             rw.by = "scaled_tail" if e == 1 else "tail_ratio"
-            form = StableForm.of(forms.scaled_tail if e == 1 else forms.tail_ratio)
+            form = StableForm.of(erfcx if e == 1 else forms.tail_ratio)
             return terms.multiply([(terms.call(form, x), 1), *rest], loose=True)
     return None
 
@@ -109,3 +111,7 @@ def step_of(key: Any, form: Any) -> Any:
         return terms.scaled(terms.call(StableForm.of(form, abs(round(n.key))), low), c)
 
     return rule
+
+
+step_of_gammaln = step_of(GammaLn, forms.gammaln_step)
+step_of_digamma = step_of(Digamma, forms.digamma_step)

@@ -50,9 +50,10 @@ VANISHING: dict[Any, tuple[int, StableForm]] = {
 INVERSE = {
     StableForm.of(forms.expm1c): StableForm.of(forms.bernoulli),
     StableForm.of(forms.sinhc): StableForm.of(forms.x_over_sinh),
-    StableForm.of(forms.tanhc): StableForm.of(forms.x_over_tanh),
-    StableForm.of(forms.arctanc): StableForm.of(forms.x_over_arctan),
-    StableForm.of(forms.log1pc): StableForm.of(forms.x_over_log1p),
+    **{
+        VANISHING[key][1]: StableForm.of(forms.over, VANISHING[key][1], key)
+        for key in (TANH, ATAN, StableForm.of(log1p))
+    },
 }
 """What 1 / f is called."""
 
@@ -99,6 +100,77 @@ def ratio_of_vanishing(rw: Rewriter, term: Term) -> Term | None:
                 (n, f), (p, g) = VANISHING[above.key], VANISHING[below.key]
                 form = StableForm.of(forms.vanishing_ratio, n - p, f, g, above.key, below.key)
                 return terms.multiply([(terms.call(form, *above.parts), 1), *rest], loose=True)
+    return None
+
+
+def _reciprocal(key: Any) -> StableForm:
+    form = {SINH: forms.csch, EXPM1: forms.inverse_expm1}.get(key)
+    return StableForm.of(forms.reciprocal_of, key) if form is None else StableForm.of(form)
+
+
+def _without_pole(key: Any, sign: float, left: Any) -> StableForm:
+    """What 1 over a call is without its pole, which is noted where that vanishes at 0."""
+    power = next(n for f, n, *_ in DEFICITS if f is left) - 2
+    parts = (sign, power, StableForm.of(left), VANISHING[key][1], _reciprocal(key))
+    made = LANGEVIN if key is TANH else StableForm.of(forms.without_pole, *parts, 0)
+    if power:
+        VANISHING[made] = 1, StableForm.of(forms.without_pole, *parts, 1)
+    return made
+
+
+LANGEVIN = StableForm.of(forms.langevin)
+
+
+POLES: dict[Any, StableForm] = {
+    TANH: _without_pole(TANH, -1.0, forms.tanh_deficit),
+    EXPM1: StableForm.of(forms.bose),
+    SIN: _without_pole(SIN, -1.0, forms.sin_deficit),
+    SINH: _without_pole(SINH, 1.0, forms.sinh_excess),
+    TAN: _without_pole(TAN, 1.0, forms.tan_excess),
+    ATAN: _without_pole(ATAN, -1.0, forms.arctan_deficit),
+    StableForm.of(log1p): _without_pole(StableForm.of(log1p), -1.0, forms.log1p_deficit),
+}
+"""What is called and is x + ... near 0 -> what 1 over it is without 1 / x."""
+
+
+def poles_that_cancel(rw: Rewriter, term: Term) -> Term | None:
+    """a / sin(b u) - c / u, where that is finite at 0 -> what both are without their poles"""
+    terms = rw.terms
+    found = next((pole for t, _ in term.parts for pole in [_pole(terms, t)] if pole), None)
+    if found is None:
+        return None
+    _, v, rest = found
+    u, _ = terms.monomial(v)
+    rw.by = "poles_that_cancel"
+    poles: list[tuple[Any, StableForm | None, float, float]] = []
+    others: list[tuple[Term, float]] = []
+    for t, c in term.parts:
+        key, v, left = _pole(terms, t) or (None, u, terms.multiply([(t, 1), (u, 1)], loose=True))
+        inner, a = terms.monomial(v)
+        if inner is u and left is rest:
+            poles.append((key, None if key is None else POLES[key], a, c))
+        else:
+            others.append((t, c))
+    residues = [c / a for *_, a, c in poles]
+    if len(poles) < 2 or abs(sum(residues)) > 1e-15 * max(map(abs, residues)):
+        return None
+    if len(poles) == 2 and any(key is None for key, *_ in poles):
+        ((key, form, a, c),) = [pole for pole in poles if pole[0] is not None]
+        made = terms.scaled(terms.call(form, terms.scaled(u, a)), c)
+        rw.by = {TANH: "langevin", EXPM1: "bose"}.get(key, rw.by)
+    else:
+        parts = tuple([(left, key and _reciprocal(key), a, c) for key, left, a, c in poles])
+        made = terms.call(StableForm.of(forms.cancelled_poles, parts), u)
+    return terms.add(
+        [(terms.multiply([(made, 1), (rest, 1)], loose=True), 1.0), *others], term.key, loose=True
+    )
+
+
+def _pole(terms: Terms, t: Term) -> tuple[Any, Term, Term] | None:
+    """What is called, of what, and the other factors of a term with a pole."""
+    for base, e in terms.factors(t):
+        if e == -1 and base.kind == CALL and base.key in POLES:
+            return base.key, base.parts[0], terms.multiply([(t, 1), (base, 1)], loose=True)
     return None
 
 
@@ -157,12 +229,11 @@ def _power_of(
                 return abs(e), ratio**e, [(s, n) for s, n in have.items() if s is not b]
         return None
     needed = terms.factors(inner)
-    ks = {turn * have.get(b, 0) / e for b, e in needed}
-    k = ks.pop()
-    if ks or not 0 < k <= most or k != int(k):
+    k = min(min(int(turn * have.get(b, 0) / e) for b, e in needed), most)
+    if k <= 0:
         return None
-    rest = [(s, n) for s, n in have.items() if all(s is not b for b, _ in needed)]
-    return int(k), c ** (-turn * int(k)), rest
+    left = {**have, **{b: have[b] - turn * k * e for b, e in needed}}
+    return k, c ** (-turn * k), [(s, n) for s, n in left.items() if n]
 
 
 def _ratio(terms: Terms, a: Term, b: Term) -> float | None:
