@@ -66,6 +66,10 @@ class HealedBuild(Transplant):
         """The open region."""
         return region
 
+    def controls(self, node: Node) -> tuple[Node, ...]:
+        """What runs before a node, healed or as it is."""
+        return tuple(dict.fromkeys(self.tensor(t).node for c in node.controls for t in c.outputs))
+
     def opened(self, region: Region, new: Region) -> None:
         """What is chosen for a region is for the new one."""
         note_built_again(new, region)

@@ -109,7 +109,7 @@ class Reader:
         self.at = node if len(node.inputs) > 1 else None
         if node.outputs and is_real(node.outputs[0]):
             self.unit = float(limits_of(node.outputs[0].dtype).eps)
-        if len(node.outputs) != 1 or not is_real(node.outputs[0]):
+        if len(node.outputs) != 1 or node.controls or not is_real(node.outputs[0]):
             for t in node.outputs:
                 self.of[t] = self._opaque(node, t)
             return

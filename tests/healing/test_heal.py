@@ -419,3 +419,17 @@ def test_a_quotient_of_a_reciprocal_keeps_its_slope():
     assert [site.name for site in healed.sites] == ["log1p"]
     dx = gg.compile(x, gg.gradients(healed.ys, x))(1e-150)
     assert dx == pytest.approx(150 * np.log(10.0) - 1, rel=1e-12)
+
+
+def test_what_runs_before_a_node_runs_before_the_healed_one():
+    x, v = gg.placeholder(()), gg.variable(0.0)
+    soft = gg.log(1 + gg.exp(x))
+    plain, healed = gg.assign(v, 2.0 * x), gg.assign(v, 2.0 * soft)
+    y = 3.0 * soft
+    y.node.controls = (plain.node, healed.node)
+    first, second = gg.heal(y).ys.node.controls
+    assert first is plain.node
+    assert second is not healed.node
+    assert gg.heal(y).ys.node.controls[1].op is healed.node.op
+    soft.node.controls = (plain.node,)
+    assert gg.heal(soft).ys is soft
