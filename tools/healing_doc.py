@@ -56,8 +56,9 @@ QUESTIONS = {
 PAGE = """
 The tutorial "Debugging a NaN" goes from a loss that is NaN to the picture of where it was wrong.
 With feeds (`at=`) the graph runs in 800 digits beside float64, which needs mpmath, and only what
-loses two digits or more there is rewritten. This page is written by
-`python tools/healing_doc.py --write`.
+loses two digits or more there is rewritten; of products by eigenvectors, where values are that near
+to each other. Bodies of loops and branches are left alone then, and the table says so. This page is
+written by `python tools/healing_doc.py --write`.
 
 ## The page
 
@@ -94,7 +95,7 @@ What never changes:
 - NaN outside of a domain stays, and infinite arguments give what they gave. A limit is filled where
   the function is 0 / 0, 0 times infinity or infinity minus infinity.
 - What is healed is not healed again.
-- Sums are not regrouped: (x + C) - C is what it is.
+- Sums are not regrouped: (x + C) - C is what it is, and 1 - cos((x - y) + z) subtracts y first.
 
 At 0 the slope of x log(x) is infinite; none flows there. A norm has the gradient 0 at 0, the
 subgradient of least norm.
