@@ -58,7 +58,9 @@ QUESTIONS = {
 PAGE = """
 The tutorial "Debugging a NaN" starts from a loss that is NaN and ends with a plot of the inputs for
 which it was wrong. With feeds (`at=`), the graph runs both in float64 and in 800 digits, which
-needs mpmath, and only formulas that lose two digits or more are rewritten. This page is written by
+needs mpmath, and only formulas that lose two digits or more are rewritten, and
+products of eigenvectors only if eigenvalues are that close to each other. Bodies of loops and
+branches do not change then; the table says so. This page is written by
 `python tools/healing_doc.py --write`.
 
 ## The report
@@ -99,7 +101,7 @@ What healing does not change:
   before. At a point where the naive form is 0 / 0, 0 times infinity or infinity minus infinity, you
   get the limit.
 - A healed formula is not healed again.
-- Sums are not reordered: (x + C) - C stays as it is.
+- Sums are not reordered: (x + C) - C stays as it is, and 1 - cos((x - y) + z) subtracts y first.
 
 The slope of x log(x) at 0 is infinite, so no gradient flows there. The gradient of a norm at 0 is
 0, the subgradient of least norm.

@@ -25,7 +25,7 @@ from ..ops.shape.reshaping import (
 from .forms import StableForm
 from .guard import guarded
 from .plan import HealingPlan, closed_around, smooth_inputs
-from .reading import Fit, OutputOf
+from .reading import Fit, OutputOf, is_elementwise
 from .terms import ATOM, CALL, SUM, Term
 
 MOST_FACTORS = 4
@@ -65,6 +65,10 @@ class HealedBuild(Transplant):
     def outside_region(self, region: Region) -> Region:
         """The open region."""
         return region
+
+    def controls(self, node: Node) -> tuple[Node, ...]:
+        """What runs before a node, healed or as it is."""
+        return tuple(dict.fromkeys(self.tensor(t).node for c in node.controls for t in c.outputs))
 
     def opened(self, region: Region, new: Region) -> None:
         """What is chosen for a region is for the new one."""
@@ -124,9 +128,10 @@ class HealedBuild(Transplant):
 
     def _fitted(self, made: Tensor, y: Tensor) -> Tensor:
         assert made.dtype is y.dtype, (made, y)
-        if made.shape == y.shape:
-            return made
-        return broadcast_like(made, y) if None in y.shape else _reshaped(made, y.shape)
+        different = made.shape != y.shape
+        return (
+            broadcast_like(made, y) if different and None in y.shape else _in_shape(made, y.shape)
+        )
 
     def _get(self, term: Term, node: Node) -> Tensor:
         """The tensor of a term, which is made where there is none."""
@@ -189,8 +194,10 @@ class HealedBuild(Transplant):
     def _call(self, term: Term, node: Node) -> Tensor:
         key: Any = term.key
         if isinstance(key, Fit):
-            return _reshaped(self._get(term.parts[0], node), key.shape)
+            return _in_shape(self._get(term.parts[0], node), key.shape)
         args = [self._get(t, node) for t in term.parts]
+        if not is_elementwise(key):  # axes are those of the term
+            args = [_in_shape(x, t.shape) for x, t in zip(args, term.parts, strict=True)]
         if isinstance(key, StableForm):
             return key(*args)
         if isinstance(key, OutputOf):
@@ -205,8 +212,10 @@ def _healed_body(body: Program) -> Program:
     return Program(body.inputs, outputs)
 
 
-def _reshaped(x: Tensor, shape: Any) -> Tensor:
+def _in_shape(x: Tensor, shape: Any) -> Tensor:
     """x with other axes of length 1, or broadcast."""
+    if x.shape == shape:
+        return x
     if all(isinstance(d, int) for d in (*x.shape, *shape)):
         if _size(x.shape) == _size(shape):
             return apply(Reshape(tuple(shape)), x)

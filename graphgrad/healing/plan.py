@@ -369,7 +369,7 @@ class HealingPlan:
         if not built.issuperset(self.fired):  # some are part of what others rewrite
             built.update(*[self.within(node) for node in self.fired if node in built])
         within = {n for node, s in self.spectral.items() if node in built for n in s.inside}
-        regions = {} if self.unmarked else by_region(self.nodes)
+        regions = {} if self.unmarked or self.only is not None else by_region(self.nodes)
         for node in self.nodes:
             if node in within and node not in built:
                 continue

@@ -23,6 +23,7 @@ from ..optimise.facts import uniform_value
 from .terms import CALL, PRODUCT, SUM, CancelsError, Term, Terms
 
 WHOLE_POWERS = 64  # the largest exponent that is read as a product
+DEEP = 8  # how far below new axes a sum is looked for
 
 
 class Fit:
@@ -109,7 +110,7 @@ class Reader:
         self.at = node if len(node.inputs) > 1 else None
         if node.outputs and is_real(node.outputs[0]):
             self.unit = float(limits_of(node.outputs[0].dtype).eps)
-        if len(node.outputs) != 1 or not is_real(node.outputs[0]):
+        if len(node.outputs) != 1 or node.controls or not is_real(node.outputs[0]):
             for t in node.outputs:
                 self.of[t] = self._opaque(node, t)
             return
@@ -249,7 +250,30 @@ def reduced(terms: Terms, op: Any, x: Term, shape: Shape) -> Term:
 
 
 def _reduce(r: Reader, node: Node) -> Term:
-    return reduced(r.terms, node.op, r.term(node.inputs[0]), node.outputs[0].shape)
+    x = _fitted_within(r.terms, r.term(node.inputs[0]))
+    return reduced(r.terms, node.op, x, node.outputs[0].shape)
+
+
+def _fitted_within(terms: Terms, term: Term) -> Term:
+    """A term without axes in front, as its parts without them: so it is met as what it is."""
+    if term.kind != CALL or not isinstance(term.key, Fit):
+        return term
+    (inner,), shape = term.parts, term.shape
+    more = len(inner.shape) - len(shape)
+    if more <= 0 or inner.shape[more:] != shape:
+        return term
+
+    def fitted(t: Term) -> Term:
+        less = t.shape[max(0, len(t.shape) - len(shape)) :]
+        if t.kind == CALL and t.key in (EXP, LOG):
+            return terms.call(t.key, fitted(t.parts[0]))
+        return t if less == t.shape else terms.call(Fit.to(less), t, shape=less)
+
+    if inner.kind == SUM:
+        return terms.add([(fitted(t), c) for t, c in inner.parts], inner.key, loose=True)
+    if inner.kind == PRODUCT:
+        return terms.multiply([(fitted(t), e) for t, e in inner.parts], loose=True)
+    return fitted(inner)
 
 
 def _more_axes(r: Reader, node: Node) -> Term | None:
@@ -294,12 +318,12 @@ def _put_in(op: Any, x: Shape, y: Shape) -> Fits | None:
     )
 
 
-def _kept(terms: Terms, term: Term, fits: Fits, shape: Shape) -> Term | None:
+def _kept(terms: Terms, term: Term, fits: Fits, shape: Shape, deep: int = DEEP) -> Term | None:
     """A term with axes put in where a sum in it, or in each part of it, took them out."""
-    if term.shape == ():
-        return term
+    if term.shape == () or not deep:
+        return term if term.shape == () else None
     if term.kind in (SUM, PRODUCT):
-        kept = [(_kept(terms, t, fits, shape), c) for t, c in term.parts]
+        kept = [(_kept(terms, t, fits, shape, deep - 1), c) for t, c in term.parts]
         parts = [(t, c) for t, c in kept if t is not None]
         if len(parts) < len(kept):
             return None
@@ -307,20 +331,23 @@ def _kept(terms: Terms, term: Term, fits: Fits, shape: Shape) -> Term | None:
             return terms.add(parts, term.key, loose=True)
         return terms.multiply(parts, loose=True)
     key = term.key
-    if term.kind == CALL and _is_elementwise(term):
-        args = [_kept(terms, t, fits, shape) for t in term.parts]
+    if (
+        term.kind == CALL
+        and is_elementwise(key)
+        and all(t.shape in (term.shape, ()) for t in term.parts)
+    ):
+        args = [_kept(terms, t, fits, shape, deep - 1) for t in term.parts]
         known = [t for t in args if t is not None]
         return terms.call(key, *known) if len(known) == len(args) else None
     keeps = _keeping(key, fits)
     return None if keeps is None else terms.call(keeps, *term.parts, shape=shape)
 
 
-def _is_elementwise(term: Term) -> bool:
-    """Whether what is called works on elements of arguments of one shape, or numbers."""
-    key = term.key
+def is_elementwise(key: Any) -> bool:
+    """Whether what a term calls works element by element, for all that is known."""
     if isinstance(key, Op):
         return key.elementwise and key.pure
-    return getattr(key, "options", None) == () and {t.shape for t in term.parts} <= {term.shape, ()}
+    return getattr(key, "options", None) == ()
 
 
 def _keeping(key: Any, fits: Fits) -> Any:

@@ -53,3 +53,36 @@ def test_programs_of_jax_put_axes_back():
 
     x = gg.placeholder((2, 3))
     assert [s.name for s in gg.heal(gg.interop.open_jax(shares, x)).sites] == ["softmax"]
+
+
+LOST = {
+    "logsumexp": lambda n: gg.log(gg.sum(gg.exp(0.3 * n + 1))),
+    "softmax": lambda n: gg.exp(n) / gg.sum(gg.exp(n)),
+    "norm": lambda n: gg.sqrt(gg.sum((n - 1) ** 2)),
+    "variance": lambda n: gg.mean(n * n) - gg.mean(n) ** 2,
+    "product_by_logs": lambda n: gg.exp(gg.sum(gg.log(n))),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_lost_its_first_axis_is_met(name):
+    names = healed(lambda x: LOST[name](gg.sqrt(gg.sum(x * x, 0))), X)[2]
+    assert names == ["norm", name]
+
+
+def test_forms_along_axes_take_arguments_of_the_shape_of_the_term():
+    x = np.array([[0.1, 0.2], [0.3, 0.4]])
+    value, slopes, names = healed(
+        lambda x, w: gg.log(gg.sum(w * gg.exp(gg.sum(gg.sum(x, 1, keepdims=True), 0)))), x, [[2.0]]
+    )
+    assert names == ["log_of_weighted_sum"]
+    np.testing.assert_allclose(value, 1.0 + np.log(2.0))
+    np.testing.assert_allclose(slopes[0], np.ones((2, 2)))
+
+
+def test_new_axes_after_a_long_chain():
+    x = gg.placeholder((3, 4))
+    s = gg.sum(x, 1)
+    for _ in range(3000):
+        s = gg.sin(s)
+    assert gg.heal(s[:, None] * x).sites == ()

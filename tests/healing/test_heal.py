@@ -420,3 +420,17 @@ def test_a_quotient_of_a_reciprocal_keeps_its_slope():
     run = gg.compile(x, gg.gradients(healed.ys, x))
     assert run(1e-300) == pytest.approx(300 * np.log(10.0) - 1, rel=1e-15)
     assert run(1e20) == pytest.approx(5e-41, rel=1e-14)
+
+
+def test_what_runs_before_a_node_runs_before_the_healed_one():
+    x, v = gg.placeholder(()), gg.variable(0.0)
+    soft = gg.log(1 + gg.exp(x))
+    plain, healed = gg.assign(v, 2.0 * x), gg.assign(v, 2.0 * soft)
+    y = 3.0 * soft
+    y.node.controls = (plain.node, healed.node)
+    first, second = gg.heal(y).ys.node.controls
+    assert first is plain.node
+    assert second is not healed.node
+    assert gg.heal(y).ys.node.controls[1].op is healed.node.op
+    soft.node.controls = (plain.node,)
+    assert gg.heal(soft).ys is soft

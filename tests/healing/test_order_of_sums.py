@@ -35,3 +35,11 @@ def test_one_and_a_sum_that_was_written():
     assert healed(lambda p, q: gg.log(1 - (p + q)), 1e-20, 1e-20)[0] == -2e-20
     assert healed(lambda p, q: gg.log(1 - (q - p)), 1e-20, 3e-20)[2] == ["log1p"]
     assert healed(lambda p, q: gg.log((1 - p) - q), 1e-20, 1e-20)[2] == []
+
+
+def test_a_pattern_takes_a_sum_for_its_argument_where_that_was_written():
+    both = [
+        healed(f, 1e-20, 3e-20, 0.5)[2]
+        for f in (lambda p, q, y: (1 - (p + q)) ** y - 1, lambda p, q, y: ((1 - p) - q) ** y - 1)
+    ]
+    assert both == [["compound_less_one"], []]

@@ -137,3 +137,17 @@ def test_the_table_says_what_is_left_alone_in_a_region():
     assert [y is t for y, t in zip(made.ys, [whole, again, stamped], strict=True)] == [True] * 3
     assert {site.now for site in made.sites} == {"left alone: marked"}
     assert [site.name for site in made.sites] == ["log1pexp", "norm", "log1pexp"]
+
+
+def test_what_is_above_a_formula_that_is_left_alone_reads_what_was_written():
+    x = gg.placeholder(())
+    with gg.override_gradient(seven):
+        inner = gg.exp(x)
+    ratio = (inner + x) / (x + 1) - inner / (x + 1)
+    made = gg.heal([gg.sqrt(ratio * ratio), gg.log(gg.exp(ratio) * x)])
+    said = {(site.name, site.now) for site in made.sites}
+    assert ("difference_of_ratios", "left alone: marked") in said
+    assert ("abs", "|x|") in said
+    slopes = [gg.gradients(t, x) for t in (ratio, made.ys[0])]
+    written, healed = gg.compile(x, slopes)(0.5)
+    assert healed == written
