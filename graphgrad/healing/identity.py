@@ -212,7 +212,7 @@ class Rewriter:
                 continue
             if made is not None and made is not term:
                 rows = self.by_head.get(head, []) + self.by_head.get(type(head), [])
-                named = [i for i, r in rows if r is rule and i.name == self.by]
+                named = [i for i, _ in rows if i.name == self.by]
                 fired.append(named[0] if named else identity)
                 return made
         return None

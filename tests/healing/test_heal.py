@@ -434,3 +434,10 @@ def test_what_runs_before_a_node_runs_before_the_healed_one():
     assert gg.heal(y).ys.node.controls[1].op is healed.node.op
     soft.node.controls = (plain.node,)
     assert gg.heal(soft).ys is soft
+
+
+def test_a_sum_that_log1p_took_in_is_healed():
+    x = gg.placeholder(())
+    healed = gg.heal(gg.log1p(-gg.exp(-x)))
+    assert [site.name for site in healed.sites] == ["log1mexp"]
+    assert gg.compile(x, healed.ys)(1e-300) == pytest.approx(-300 * np.log(10.0), rel=1e-15)

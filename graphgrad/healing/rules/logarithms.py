@@ -94,6 +94,11 @@ def log_near_one(rw: Rewriter, term: Term) -> Term | None:
     total = term.parts[0]
     if total.kind != SUM or total.key != 1 or not total.parts:
         return None
+    healed, fired = rw.rewritten(total)
+    if fired:  # a sum that log1p took in
+        made, more = rw.rewritten(rw.terms.call(LOG, healed))
+        rw.by = (more or fired)[0].name
+        return made
     rw.by = "log1p"
     x = rw.terms.add([(total, 1.0)], -1.0, loose=True)
     inner, c = rw.terms.monomial(x)
