@@ -119,7 +119,7 @@ class PlannedProgram(Compiled):
         self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
-        self._closed = all(_is_closed(step.node.op) for step in plan.steps)
+        self._closed = all(map(_is_closed, {step.node.op for step in plan.steps}))
         self._idle: list[list[Entered]] = []
         self._parts: tuple[Callable[[], ArrayFunction], Note] | None = None
         if backend.check:
