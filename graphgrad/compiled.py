@@ -470,7 +470,7 @@ class CompiledFunction(Generic[T_co]):
         values = (state.there if self._stays else state.read)(self._read)
         results: Sequence[Any] = self._run(*arrays, *values)
         written = self._written_of(results)
-        state.put(written, self._access.counted, own=self._stays, read=self._reads_again)
+        state.commit(written, self._access.counted, own=self._stays, read=self._reads_again)
         return results
 
     def _update_in_place(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
@@ -478,9 +478,9 @@ class CompiledFunction(Generic[T_co]):
         state, run = self._state, self._run
         values = state.there(self._read)
         with state.lent(self._lends) as alone:
-            give_back = partial(state.put, own=True)
+            give_back = partial(state.commit, own=True)
             results: Sequence[Any] = run(*arrays, *values, alone=alone, give_back=give_back)
-            state.put(self._written_of(results), self._access.counted, own=True)
+            state.commit(self._written_of(results), self._access.counted, own=True)
         return results
 
     def _written_of(self, results: Sequence[Any]) -> dict[Node, Any]:

@@ -140,24 +140,7 @@ class State:
         finally:
             self._lent = False
 
-    def commit(self, values: Mapping[Any, Any], runs: int = 0, *, own: bool = False) -> None:
-        """Write many variables together, whoever has the turn. The arrays become the state's.
-
-        Parameters:
-            values: {node of a variable: array of its shape and dtype}, NumPy's or a backend's.
-            runs: how many runs are counted with it.
-            own: whether nobody else has the arrays, so that a run may be given their memory.
-
-        Returns: nothing.
-
-        Raises: StateError for input that is not a variable.
-        """
-        for variable in values:
-            if getattr(variable, "type", None) != "Variable":
-                raise StateError(f"{variable!r} is not the node of a variable; it has no value")
-        self.put(values, runs, own=own)
-
-    def put(
+    def commit(
         self,
         values: Mapping[Any, Any],
         runs: int = 0,
@@ -165,14 +148,22 @@ class State:
         own: bool = False,
         read: tuple[Any, ...] = (),
     ) -> None:
-        """As `commit`, of what is known to be variables.
+        """Write many variables together, whoever has the turn. The arrays become the state's.
 
         Parameters:
-            values, runs, own: those of `commit`.
+            values: {node of a variable: array of its shape and dtype}, NumPy's or a backend's.
+            runs: how many runs are counted with it.
+            own: whether nobody else has the arrays, so that a run may be given their memory.
             read: the same variables in the same order, if they are to be read next.
 
         Returns: nothing.
+
+        Raises: StateError for input that is not a variable.
         """
+        known = self._values
+        for variable in [v for v in values if v not in known]:
+            if getattr(variable, "type", None) != "Variable":
+                raise StateError(f"{variable!r} is not the node of a variable; it has no value")
         foreign = False
         for value in values.values():
             if type(value) is _NDARRAY:

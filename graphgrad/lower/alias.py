@@ -64,6 +64,7 @@ class AliasAnalysis:
         self._given = frozenset(program.inputs)
         self._layouts: dict[Tensor, Array] = {}
         self._canvas = np.empty(0, np.uint8)
+        self._strange: dict[Op, bool] = {}
         for node in program.nodes:
             self._visit(node)
 
@@ -94,8 +95,10 @@ class AliasAnalysis:
             (y,) = node.outputs
             self._layouts[y] = self.constants[y] = self._binding.kernel(node)()
             return
-        static, strange = is_static(node), is_strange(op)
-        inputs = tuple([self.same.get(t, t) for t in node.inputs])
+        static, strange = is_static(node), self._strange.get(op)
+        if strange is None:
+            strange = self._strange[op] = is_strange(op)
+        inputs = tuple([self.same.get(t, t) for t in node.inputs]) if self.same else node.inputs
         if op.memory.view and not strange and self._makes_nothing(node, inputs, static):
             return
         writer = self._binding.writer(node) if static else None
@@ -168,7 +171,7 @@ def nbytes(type: TensorType) -> int | None:
 
 def is_static(node: Node) -> bool:
     """Whether all lengths of what a node reads and makes are known."""
-    return all(nbytes(t.type) is not None for t in (*node.inputs, *node.outputs))
+    return all(t.type.static for t in (*node.inputs, *node.outputs))
 
 
 def is_strange(op: Op) -> bool:

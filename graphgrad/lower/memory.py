@@ -132,23 +132,23 @@ class Buffers:
 
     def _over(self, at: int, action: Action) -> tuple[int, Tensor | None]:
         """An output by its place, and the input that it is written over; at most one of a node."""
-        dying = {i for i, value in enumerate(action.inputs) if self._dies(at, value)}
+        inputs = action.inputs
+        dying = [i for i, value in enumerate(inputs) if self._dies(at, value)]
         if not dying:
             return 0, None
         node, root = action.node, self._aliases.root
-        roots = [root.get(value, value) for value in action.inputs]
-        looks: dict[Tensor, list[int]] = {}
-        for i, here in enumerate(roots):
-            looks.setdefault(here, []).append(i)
-        pairs = dict.fromkeys(self._binding.overwrites(node))
+        pairs = self._binding.overwrites(node)
         for place, i in pairs:
-            if node.outputs[place] in self._given:
+            if i not in dying or node.outputs[place] in self._given:
                 continue
-            made, same = node.outputs[place].type, looks[roots[i]]
-            if all(
-                k in dying and action.inputs[k].type is made and (place, k) in pairs for k in same
-            ):
-                return place, action.inputs[i]
+            made, here = node.outputs[place].type, root.get(inputs[i], inputs[i])
+            for k, value in enumerate(inputs):
+                if root.get(value, value) is here and not (
+                    k in dying and value.type is made and (place, k) in pairs
+                ):
+                    break
+            else:
+                return place, inputs[i]
         return 0, None
 
     def _dies(self, at: int, value: Tensor) -> bool:

@@ -134,10 +134,14 @@ class _Slots:
         made: _Made = ([], [])
         outputs = tuple([self._target(at, i, y, made) for i, y in enumerate(node.outputs)])
         self._name(node, outputs)
-        gone = [s for s in self._read_last(at, action) if s not in outputs]
-        self.numbers.release(gone)
+        gone = self._read_last(at, action)
+        if gone:
+            gone = [s for s in gone if s not in outputs]
+            self.numbers.release(gone)
         dead = tuple(self._dead.pop(at, ()))
-        over = tuple([s for t, s in zip(node.outputs, outputs) if t in self._memory.over])
+        over: tuple[int, ...] = ()
+        if not self._memory.over.keys().isdisjoint(node.outputs):
+            over = tuple([s for t, s in zip(node.outputs, outputs) if t in self._memory.over])
         arrays = tuple(made[0]), tuple(made[1])
         return Step(node, action.kernel, True, inputs, outputs, *arrays, tuple(gone), dead, over)
 

@@ -152,6 +152,8 @@ _of_single_nodes: dict[Any, Written | None] = {}
 
 def _equal_places(node: Node) -> tuple[int, ...]:
     """For each input the first place where the same tensor is; () where all are different."""
+    if len(node.inputs) < 2:
+        return ()
     first: dict[Tensor, int] = {}
     places = tuple([first.setdefault(t, i) for i, t in enumerate(node.inputs)])
     return () if len(first) == len(places) else places

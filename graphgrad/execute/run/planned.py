@@ -119,8 +119,8 @@ class PlannedProgram(Compiled):
         self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
-        self._closed = all(_is_closed(step.node.op) for step in plan.steps)
-        self._idle: list[list[Entered]] = []
+        self._closed = all(map(_is_closed, {step.node.op for step in plan.steps}))
+        self._idle: list[list[ArrayFunction]] = []
         self._parts: tuple[Callable[[], ArrayFunction], Note] | None = None
         if backend.check:
             self._call = self._entry(lambda: checked_loop(plan), _nothing)
@@ -163,7 +163,7 @@ class PlannedProgram(Compiled):
         new, note = self._parts
         idle = self._idle[0]
         entered = idle.pop() if idle else self._entered(new())
-        run, _ = entered
+        run = _run_in(entered)
         try:
             yield run
         except Exception as error:
@@ -191,7 +191,7 @@ class PlannedProgram(Compiled):
 
     def _entry(self, new: Callable[[], ArrayFunction], note: Note) -> ArrayFunction:
         """What takes an arena, runs on it, and puts it back. new: a run on an arena of its own."""
-        idle: list[Entered] = []
+        idle: list[ArrayFunction] = []
         self._idle.append(idle)
         several = self.plan.arena < BIG
 
@@ -200,11 +200,10 @@ class PlannedProgram(Compiled):
                 entered = idle.pop()
             except IndexError:
                 entered = self._entered(new())
-            run, enter = entered
             try:
-                return run(*arrays) if enter is None else enter(run, *arrays)
+                return entered(*arrays)
             except Exception as error:
-                note(error, run)
+                note(error, _run_in(entered))
                 raise
             finally:
                 if several or not idle:
@@ -212,14 +211,17 @@ class PlannedProgram(Compiled):
 
         return call
 
-    def _entered(self, run: ArrayFunction) -> Entered:
-        """A run, and what calls it without NumPy's warnings."""
+    def _entered(self, run: ArrayFunction) -> ArrayFunction:
+        """A run without NumPy's warnings."""
         if self._quiet:
-            return run, None
-        return run, (self._closed and quietly()) or partial(having, SETTING, IGNORE)
+            return run
+        enter = quietly() if self._closed else None
+        return partial(having, SETTING, IGNORE, run) if enter is None else partial(enter, run)
 
 
-Entered = tuple[ArrayFunction, Callable[..., Any] | None]
+def _run_in(entered: ArrayFunction) -> ArrayFunction:
+    """What runs, of what calls it."""
+    return entered.args[-1] if isinstance(entered, partial) else entered
 
 
 def _is_closed(op: Op) -> bool:
