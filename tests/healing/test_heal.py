@@ -433,3 +433,15 @@ def test_what_runs_before_a_node_runs_before_the_healed_one():
     assert gg.heal(y).ys.node.controls[1].op is healed.node.op
     soft.node.controls = (plain.node,)
     assert gg.heal(soft).ys is soft
+
+
+@pytest.mark.parametrize(("x", "y"), [(-892.0, 892.0), (892.0, -892.0), (900.0, 800.0)])
+def test_one_over_a_sum_of_exponentials_is_not_infinity_times_0(x, y):
+    for f in (
+        lambda x, y: 1 / (gg.exp(x) + gg.exp(y)),
+        lambda x, y: 3.0 * (2.0 * gg.exp(x) + gg.exp(y)) ** -2,
+    ):
+        assert healed(f, x, y)[0] == 0.0
+    share, slopes, _ = healed(lambda x, y: gg.exp(y) * (1 / (gg.exp(x) + gg.exp(y))), x, y)
+    assert share == (1.0 if y > x else pytest.approx(np.exp(y - x), abs=1e-300))
+    assert np.isfinite(slopes).all()
