@@ -441,3 +441,15 @@ def test_a_sum_that_log1p_took_in_is_healed():
     healed = gg.heal(gg.log1p(-gg.exp(-x)))
     assert [site.name for site in healed.sites] == ["log1mexp"]
     assert gg.compile(x, healed.ys)(1e-300) == pytest.approx(-300 * np.log(10.0), rel=1e-15)
+
+
+@pytest.mark.parametrize(("x", "y"), [(-892.0, 892.0), (892.0, -892.0), (900.0, 800.0)])
+def test_one_over_a_sum_of_exponentials_is_not_infinity_times_0(x, y):
+    for f in (
+        lambda x, y: 1 / (gg.exp(x) + gg.exp(y)),
+        lambda x, y: 3.0 * (2.0 * gg.exp(x) + gg.exp(y)) ** -2,
+    ):
+        assert healed(f, x, y)[0] == 0.0
+    share, slopes, _ = healed(lambda x, y: gg.exp(y) * (1 / (gg.exp(x) + gg.exp(y))), x, y)
+    assert share == (1.0 if y > x else pytest.approx(np.exp(y - x), abs=1e-300))
+    assert np.isfinite(slopes).all()

@@ -306,9 +306,12 @@ def _over_pairs(
     turn = -1.0 if pairs[0][1].key < 0 else 1.0
     pairs = [(t, terms.scaled(w, turn)) for t, w in pairs]
     above = [b.parts[0] for b, k in others if called(b, EXP) and k == 1]
+    shared = [p for p in pairs if any(p[0] is t for t in above)]
+    shared += [p for p in pairs if p[0].is_number]
     if len(pairs) == 2:
-        first = next((p for p in pairs if p[0].is_number), pairs[0])
-        first = next((p for p in pairs if any(p[0] is t for t in above)), first)
+        if not shared:  # exp(-t) is infinite beside a share that is 0
+            return None
+        first = shared[0]
         (t, w), (u, v) = first, next(p for p in pairs if p is not first)
         gap = terms.add([(t, 1.0), (u, -1.0)], math.log(w.key / v.key), loose=True)
         share = terms.call(SIGMOID, gap)
