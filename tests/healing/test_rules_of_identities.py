@@ -60,7 +60,7 @@ def test_what_only_looks_like_an_instance_is_left_as_it_is(f):
         (lambda x: gg.log(-2 / x), -1e-3, math.log(2000), None),
         (lambda x: gg.log(-gg.sinh(x)), -1.0, math.log(math.sinh(1)), None),
         (lambda x: gg.log(1 + gg.nn.sigmoid(x)), -40.0, math.exp(-40), math.exp(-40)),
-        (lambda x: x - gg.log(x) - 1 + 2 * gg.sin(x), 1.0, 2 * math.sin(1), 2 * math.cos(1)),
+        (lambda x: x - gg.log(x) + 2 * gg.sin(x) - 1, 1.0, 2 * math.sin(1), 2 * math.cos(1)),
         (lambda x: (gg.sin(x) - x) / x / x / x, 1e-20, -1 / 6, 1e-20 / 60),
         (lambda x: x / (gg.abs(x) + 1), 1e20, 1.0, 1e-40),
         (lambda x: 4 * x * x - 1, 0.5 + 1e-10, 4.0000003309615e-10, None),
@@ -76,16 +76,20 @@ def test_values_and_slopes_of_instances(f, x, want, slope):
     assert slope is None or dx == pytest.approx(slope, rel=1e-13, abs=1e-310)
 
 
+def test_a_constant_beside_what_does_not_underflow_stays():
+    assert healed(lambda x: gg.log(1 + gg.nn.sigmoid(x)), 0.5)[0] == ["log1p"]
+
+
 def test_einsums_that_are_no_sums_of_equal_places():
-    x, y = gg.placeholder((3,)), gg.placeholder((3,))
+    x = gg.placeholder((3,))
     a = gg.placeholder((2, 3, 2))
     ys = [
-        gg.sqrt(gg.einsum("i,j->", x, y)),
+        gg.sqrt(gg.einsum("i,j->", x, x)),
         gg.sqrt(gg.einsum("abc,abc->ca", a, a)),
         gg.sqrt(gg.einsum("abc,abc->ac", a, a)),
     ]
     made = gg.heal(ys)
     assert [site.name for site in made.sites] == ["norm"]
-    at = [np.arange(1.0, 4.0), np.arange(2.0, 5.0), np.arange(12.0).reshape(2, 3, 2)]
-    for got, want in zip(*gg.compile([x, y, a], [made.ys, ys])(*at), strict=True):
+    at = [np.arange(1.0, 4.0), np.arange(12.0).reshape(2, 3, 2)]
+    for got, want in zip(*gg.compile([x, a], [made.ys, ys])(*at), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
