@@ -17,7 +17,6 @@ from .rows.logarithms import LOGARITHMS
 from .rows.others import OTHERS
 from .rows.quotients import QUOTIENTS
 from .rows.roots import ROOTS
-from .rules import quotients
 from .rules.differences import gap_over_its_parts, root_that_cancels
 from .rules.exponentials import exp_of_exp, log_of_product, share_of_exponentials
 from .rules.lengths import arccos_of_cosine, inverse_of_length, over_length, root_of_squares
@@ -29,17 +28,15 @@ from .rules.logarithms import (
     power_times_log,
 )
 from .rules.moments import product_by_logs, tail
+from .rules.quotients import OF_PRODUCTS
 from .terms import PRODUCT, SUM
 
 IDENTITIES: tuple[RealIdentity, ...] = (*ROOTS, *EXPONENTIALS, *LOGARITHMS, *QUOTIENTS, *OTHERS)
 """All identities."""
 
 _OF_LOGS = (log_of_product, log_of_power, log_of_ratio, log_near_one, logit_of_odds)
-_OF_PRODUCTS = (
-    *(quotients.vanishing_quotient, quotients.ratio_of_vanishing, quotients.divided_difference),
-    *(quotients.geometric_sum, gap_over_its_parts, over_length, inverse_of_length),
-    *(share_of_exponentials, power_times_log, tail),
-)
+_OF_LENGTHS = (over_length, inverse_of_length)
+_OF_PRODUCTS = (*OF_PRODUCTS, gap_over_its_parts, share_of_exponentials, power_times_log, tail)
 HEADS: dict[Any, tuple[Any, ...]] = {
     root_of_squares: (SQRT,),
     exp_of_exp: (EXP, PRODUCT),
@@ -47,7 +44,7 @@ HEADS: dict[Any, tuple[Any, ...]] = {
     arccos_of_cosine: (Acos,),
     root_that_cancels: (SUM, PRODUCT),
     **dict.fromkeys(_OF_LOGS, (LOG,)),
-    **dict.fromkeys(_OF_PRODUCTS, (PRODUCT,)),
+    **dict.fromkeys((*_OF_LENGTHS, *_OF_PRODUCTS), (PRODUCT,)),
 }
 """What a term calls, or SUM or PRODUCT, for which a rule is asked; others are for sums."""
 

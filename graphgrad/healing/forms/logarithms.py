@@ -196,16 +196,14 @@ def _exp_share(x: Tensor, y: Tensor) -> Tensor:
 def log_share_of_exp(x: Tensor, y: Tensor) -> Tensor:
     """log(y / (y + exp(x)))."""
     ratio = exp(x) / y
-    made = where(ratio < 1.0, -log1p(ratio), -softplus(x - log(absolute(y))))
-    return where(y < 0, log(y / (y + exp(x))), made)
+    return where(ratio < 1.0, -log1p(ratio), -softplus(x - log(y)))
 
 
 @sloped(lambda dy, x, y: (dy / (1.0 + exp(x) / y), -dy / (y + exp(x))))
 def log_exp_share(x: Tensor, y: Tensor) -> Tensor:
     """log(exp(x) / (y + exp(x)))."""
     ratio = y * exp(-x)
-    made = where(ratio < 1.0, -log1p(ratio), -softplus(log(absolute(y)) - x))
-    return where(y < 0, log(exp(x) / (y + exp(x))), made)
+    return where(ratio < 1.0, -log1p(ratio), -softplus(log(y) - x))
 
 
 def log_exp_difference(x: Tensor, y: Tensor) -> Tensor:

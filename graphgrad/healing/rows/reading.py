@@ -10,7 +10,6 @@ arguments are the names in the formula in alphabetical order.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ..formulas import arguments_of, function_of
 from ..identity import KINDS, RealIdentity
@@ -30,21 +29,16 @@ def rows(text: str) -> tuple[RealIdentity, ...]:
     return made
 
 
-def _row(name: str, kind: str, algebra: str, said: str) -> RealIdentity:
+def _row(name: str, kind: str, algebra: str, rest: str) -> RealIdentity:
     algebra = re.sub(r"\s+", " ", algebra)
-    wrong, source, *options = re.split(r" \|(?: |$)", re.sub(r"\s+", " ", said).strip())
-    given: dict[str, Any] = {}
-    for option in options:
-        key, _, value = option.partition(" ")
-        given[key] = value or True
+    wrong, source, *options = re.split(r" \|(?: |$)", re.sub(r"\s+", " ", rest).strip())
+    given = {key: value for key, _, value in (option.partition(" ") for option in options)}
     written, _, now = algebra.partition(" -> ")
     naive, stable, form = (given.pop(key, "") for key in ("naive", "stable", "form"))
     names = arguments_of(naive or written)
-    made = _value(form) if form else function_of(stable or now, names)
-    more = {key: _value(value) for key, value in given.items()}
+    made = eval(form, _NAMES) if form else function_of(stable or now, names)
+    more = {key: eval(value or "True", _NAMES) for key, value in given.items()}
     naively = function_of(naive or written, names)
-    return RealIdentity(name, _KINDS[kind], algebra, wrong, _value(source), naively, made, **more)
-
-
-def _value(text: Any) -> Any:
-    return eval(text, _NAMES) if isinstance(text, str) else text
+    return RealIdentity(
+        name, _KINDS[kind], algebra, wrong, eval(source, _NAMES), naively, made, **more
+    )

@@ -268,6 +268,9 @@ def geometric_sum(rw: Rewriter, term: Term) -> Term | None:
     return None
 
 
+OF_PRODUCTS = (vanishing_quotient, ratio_of_vanishing, divided_difference, geometric_sum)
+
+
 def _exponent_over(terms: Terms, power: Term, x: Term) -> int | None:
     """n with power = x**n."""
     above, below = dict(terms.factors(power)), terms.factors(x)
