@@ -38,7 +38,7 @@ class GraphFile:
     graph      the graph, with its values in graph.state
     functions  {name: EntryPoint}
     metadata   as it was given
-    rules      {name: "saved" or "registry"}: which rule answers where one was put by name
+    rules {name: "saved" or "registry"}: which rule is used where one was put by name
     version    of the format; made_by: what wrote the file
     digest     SHA-256 of its text, which knows the digest of each of its arrays
 

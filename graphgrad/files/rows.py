@@ -316,7 +316,7 @@ def text(said: Any) -> str:
 
 
 def number(said: Any) -> int:
-    """A whole number."""
+    """A integer."""
     if type(said) is not int:
         raise FileError(f"{said!r:.40} stands where a whole number should")
     return said

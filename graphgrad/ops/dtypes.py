@@ -266,7 +266,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     Parameters:
         dtype: a dtype.
         kind: a dtype; or "bool", "signed integer", "unsigned integer", "integral", "real floating",
-            "complex floating" or "numeric"; or several in a tuple, of which one will do.
+            "complex floating" or "numeric"; or a tuple of several, any of which may apply.
 
     Returns: a bool.
 

@@ -259,7 +259,7 @@ def _range(call: OperatorCall) -> Any:
 
 
 def _bound(value: Any) -> Any:
-    """A length where a tensor is no more than one of another dtype; a whole number as an int."""
+    """A length where a tensor is no more than one of another dtype; an integer as an int."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value == np.rint(value):
         return value.astype("int64")
     length = told_by(value) if isinstance(value, Tensor) else None
