@@ -37,7 +37,7 @@ def check(op, arrays, xs, node, path):
         with pytest.raises(gg.ExportError, match="JaxFunction"):
             gg.export_numpy(f, path)
         return
-    if op.type in SCIPY.split() and op != ComplexPolyGamma(1):  # which is no function of SciPy's
+    if op.type in SCIPY.split() and op != ComplexPolyGamma(1):  # which is not a function of SciPy's
         with pytest.raises(gg.ExportError, match=rf" = {op.type}\(.*: its kernel needs SciPy"):
             gg.export_numpy(f, path)
         return

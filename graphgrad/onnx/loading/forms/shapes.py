@@ -366,7 +366,7 @@ def _space_to_depth(call: OperatorCall) -> Tensor:
 def _image(x: Tensor) -> tuple[Any, int, Any, Any]:
     n, *rest = lengths_of(x)
     if len(rest) != 3 or not isinstance(rest[0], int) or RunLength in map(type, rest):
-        raise ShapeError(f"{x!r} is no image of known channels (N, C, H, W)")
+        raise ShapeError(f"{x!r} is not an image of known channels (N, C, H, W)")
     c, h, w = rest
     return n, c, h, w  # type: ignore[return-value]
 
