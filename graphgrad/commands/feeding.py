@@ -31,7 +31,7 @@ def feed_arguments(parser: ArgumentParser) -> None:
         "--random",
         type=int,
         metavar="SEED",
-        help="normally distributed arrays for placeholders that are fed nothing; unknown lengths "
+        help="normally distributed arrays for placeholders without a feed; unknown lengths "
         "become 3",
     )
 
