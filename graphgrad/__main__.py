@@ -18,12 +18,12 @@ from .commands.errors import UserCodeError
 
 EXIT_CODES = """\
 exit codes:
-  0  done, and nothing found
-  1  found: differences (diff), findings (check, lint), a NaN or infinity (run --guard); or nothing
-     of that name (ops, rules), something that cannot be loaded or is not what differences say
-     (onnx), or something needed is missing (doctor, onnx --check)
-  2  the command cannot be done as it was given: a name, an option, a feed, a file, a package
-  3  your code raised: the module, the function, a rule or a py_function
+  0  success, and nothing was found
+  1  found: differences (diff), findings (check, lint), a NaN or infinity (run --guard); or no such
+     name (ops, rules), a model that cannot be loaded or whose derivative disagrees with finite
+     differences (onnx), or a missing package (doctor, onnx --check)
+  2  the command line is invalid: a name, an option, a feed, a file, a package
+  3  your code raised an error: the module, the function, a rule or a py_function
 """
 
 

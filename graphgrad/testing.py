@@ -1,8 +1,8 @@
 """Checks of gradient rules for the tests of other packages: `pytest --graphgrad-rules`.
 
-`check_rule` holds a rule to what it declares itself to be, on examples that Hypothesis draws;
-`examples` draws them for tests of your own. With the flag, pytest checks every rule that is
-registered when the tests are collected.
+`check_rule` checks that a rule has the properties that it declares, on examples drawn by
+Hypothesis; `examples` draws them for tests of your own. With the flag, pytest checks every rule
+that is registered when the tests are collected.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def check_rule(
     Parameters:
         rule: a registered name, a callable fn(site, *dys), or a rule object.
         on: an Example, several, or a strategy of them; None: element-wise functions.
-        expect: what to hold it to, in place of the contract that the rule declares.
+        expect: the contract to check, instead of the one that the rule declares.
         max_examples: how many are drawn of a strategy, an int >= 1.
 
     Returns: the reports of the examples.

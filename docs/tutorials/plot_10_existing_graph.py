@@ -1,6 +1,6 @@
 """
-Rules on a graph that exists
-============================
+Rules on an existing graph
+==========================
 
 *I have a function that builds a network, and I would like guided backpropagation in its first
 layers only. Do I have to edit the function?* No: mark the graph afterwards. You need a selection,
@@ -19,7 +19,7 @@ import graphgrad as gg
 # Somebody's network
 # ------------------
 #
-# The function below stands for one you did not write. It has name scopes and no rules.
+# Imagine that you did not write the function below. It has name scopes and no rules.
 
 rng = np.random.default_rng(0)
 weights = [rng.normal(size=shape) / 2 for shape in [(2, 32), (32, 32), (32, 1)]]
@@ -55,16 +55,16 @@ sites = graph.mark(first, gg.rules.guided())
 print([site.name for site in sites])
 
 # %%
-# The mark counts for every gradient that you ask for from now on. The one above, ``plain``, stays
-# what it was.
+# The mark applies to every gradient that you build from now on. The one above, ``plain``, does not
+# change.
 
 with graph:
     guided_encoder = gg.gradients(y, x)
 print(gg.explain(y, x))
 
 # %%
-# For one question only
-# ---------------------
+# For a single call
+# -----------------
 #
 # ``overrides=`` puts a rule on a selection for a single call and leaves the graph unmarked. Here
 # the remaining units get the rule too.
@@ -73,8 +73,8 @@ with graph:
     guided_all = gg.gradients(y, x, overrides={relus & ~first: gg.rules.guided()})
 
 # %%
-# Take a mark off again
-# ---------------------
+# Remove a mark
+# -------------
 
 graph.unmark(first)
 with graph:
@@ -98,7 +98,8 @@ except gg.RegionError as error:
 # What the rule changes
 # ---------------------
 #
-# The derivative by the first input, over the plane of both. One graph holds all three.
+# The plot shows the derivative with respect to the first input, over the plane of both inputs. One
+# graph contains all three gradients.
 
 fig, axes = plt.subplots(1, 3, figsize=(8.5, 2.8), sharey=True, layout="constrained")
 drawn = {"no rule": plain_at, "guided in encoder": encoder_at, "guided everywhere": all_at}

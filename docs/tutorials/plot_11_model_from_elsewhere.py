@@ -4,8 +4,8 @@ A model from elsewhere
 
 *A colleague sends me a trained model in a file, without its code. I want to see what it looks at,
 make its weights small, and pass it on to somebody who has only NumPy.* You need the file and a few
-labelled examples. The file here is one of ``gg.save``; one of ONNX goes the same way from
-``gg.onnx.load`` on, and :doc:`that page </onnx>` says what is different.
+labelled examples. Here the file was written by ``gg.save``. For an ONNX file, start with
+``gg.onnx.load``; :doc:`the page on ONNX </onnx>` describes the differences.
 
 .. meta::
    :keywords: load, open, file, onnx, export, attribute, lrp, finetune, quantize, deploy
@@ -56,8 +56,8 @@ colleague()
 # Open it
 # -------
 #
-# ``gg.load`` runs no code of the file. What you get is a graph like any other, with its variables
-# and named functions.
+# ``gg.load`` runs no code from the file. You get a graph like any other, with its variables and
+# named functions.
 
 file = gg.load(path)
 model = file.functions["logits"]
@@ -90,9 +90,9 @@ axes[1, 0].set_ylabel("relevance")
 # Change it
 # ---------
 #
-# ``gg.import_graph`` rebuilds a graph with some of its tensors replaced. Here each weight is put on
-# a grid of two bits by ``gg.rules.lsq``, whose gradient passes the rounding and trains the step of
-# the grid. Rounding alone costs accuracy; a short training on the grid brings most of it back.
+# ``gg.import_graph`` rebuilds a graph with some of its tensors replaced. Here ``gg.rules.lsq``
+# quantises each weight to two bits; its gradient passes through the rounding and also trains the
+# step size. Rounding alone costs accuracy, and a short training with rounding recovers most of it.
 
 x, y = file.functions["loss"].inputs
 loss = file.functions["loss"].outputs
@@ -129,9 +129,9 @@ assert accuracy["tuned on the grid"] > accuracy["rounded"]
 # Send it on
 # ----------
 #
-# ``gg.export_numpy`` writes a Python file that needs NumPy alone. ``gg.onnx.export`` writes the
-# same function for the runtimes of ONNX, with ``quantised="qdq"`` as integers
-# (:doc:`from training to integers </quantised>`).
+# ``gg.export_numpy`` writes a Python file that needs only NumPy. ``gg.onnx.export`` writes the same
+# function for ONNX runtimes; with ``quantised="qdq"`` it has integer weights (:doc:`export
+# quantised networks </quantised>`).
 
 gg.export_numpy(small_model, Path(folder.name, "classify.py"))
 classify = runpy.run_path(str(Path(folder.name, "classify.py")))["classify"]

@@ -21,9 +21,9 @@ import graphgrad as gg
 # A program that can start anywhere
 # ---------------------------------
 #
-# ``resume`` takes the values of the newest checkpoint that is whole, and returns None if there is
-# none. The moments of Adam are variables too, so they are saved with the rest, and so is the number
-# of runs, on which random draws without a seed depend: here those of dropout.
+# ``resume`` loads the values of the newest complete checkpoint, and returns None if there is none.
+# The moments of Adam are variables too, so they are saved as well. So is the number of runs, on
+# which random draws without a seed depend, such as those of dropout here.
 
 rng = np.random.default_rng(0)
 inputs = rng.normal(size=(512, 8))
@@ -91,8 +91,8 @@ plt.legend()
 # A checkpoint that does not fit
 # ------------------------------
 #
-# Checkpoints hold values by the names of variables. If the program has changed, ``resume`` lists
-# every difference, and no value changes.
+# Checkpoints contain values by the names of variables. If the program has changed, ``resume``
+# raises an error that lists every difference, and no value changes.
 
 with tempfile.TemporaryDirectory() as folder:
     with gg.Graph() as old:

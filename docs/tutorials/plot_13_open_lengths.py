@@ -2,9 +2,9 @@
 Sequences of any length
 =======================
 
-*My sequences have different lengths, and so have my batches. Do I build a graph for each?* No: a
-length in a shape may be a name. You compile one program; it runs for every length, and one that
-does not fit is an error when it runs.
+*My sequences have different lengths, and so have my batches. Do I have to build a graph for each
+length?* No: a length in a shape can be a name. You compile one program, and it runs for every
+length. Lengths that do not fit raise an error at run time.
 
 .. meta::
    :keywords: dynamic, shape, sequence, variable, length, padding, mask, batch, recurrent
@@ -19,7 +19,8 @@ import graphgrad as gg
 # Names and arithmetic
 # --------------------
 #
-# A ``str`` in a shape names a length, equal wherever it stands. Shapes are computed from it.
+# A ``str`` in a shape names a length; axes with the same name have the same length. Other shapes
+# are computed from it.
 
 with gg.Graph():
     x = gg.placeholder(("time", "batch", 3), name="x")
@@ -29,9 +30,9 @@ with gg.Graph():
 # A recurrent network
 # -------------------
 #
-# It says after every step how large the sum of all numbers has been so far. ``gg.scan`` runs its
-# body once for each row of ``x``; its gradient is a loop the other way round. The rule in the body
-# limits what flows back through a step, for each example on its own.
+# After every step, the network predicts the sum of all numbers so far. ``gg.scan`` runs its body
+# once for each row of ``x``; its gradient is a reversed loop. The rule in the body clips the
+# gradient at each step, for each example separately.
 
 rng = np.random.default_rng(0)
 with gg.Graph():
@@ -63,7 +64,8 @@ print("said:", said.shape)
 #
 # Within a batch, shorter sequences are padded and masked; between batches the number of steps and
 # the number of examples change. The program is planned once for each set of shapes, which takes a
-# fraction of a second, so the longest sequence of a batch has 10, 15 or 20 steps here.
+# fraction of a second. To limit the number of plans, the longest sequence of a batch here has 10,
+# 15 or 20 steps.
 
 
 def batch(rng, longest):
@@ -114,5 +116,5 @@ else:
     raise AssertionError("two lengths of one name")
 
 # %%
-# :doc:`Open lengths </lengths>` says what arithmetic and comparisons they have, and how ONNX, JAX
-# and PyTorch see them.
+# :doc:`Open lengths </lengths>` describes the arithmetic and comparisons of lengths, and how they
+# are exported to ONNX, JAX and PyTorch.

@@ -1,10 +1,10 @@
 """
-Gradients of each example
-=========================
+Per-example gradients
+=====================
 
-*Which of my examples pull at the weights, and which way? And how do I limit what a single one can
-do?* You need the gradient of each example instead of their sum: write the loss of one example, ask
-for its gradient, and let ``gg.vmap`` do it for the batch.
+*How does each of my examples change the weights? And how do I limit the influence of a single one?*
+You need the gradient of each example instead of their sum: write the loss of one example, build its
+gradient, and let ``gg.vmap`` map it over the batch.
 
 .. meta::
    :keywords: per-example, per-sample, gradients, vmap, clipping, dp-sgd, privacy, outlier
@@ -32,8 +32,8 @@ labels = np.where(wrong, (truth + rng.integers(1, 10, size=1000)) % 10, truth)
 # One example, then all of them
 # -----------------------------
 #
-# ``gg.vmap`` maps over the first axis of its arguments. The weights are read from outside, so they
-# are shared; their gradients come back with one row per example.
+# ``gg.vmap`` maps over the first axis of its arguments. The function reads the weights from
+# outside, so all examples share them; their gradients have one row per example.
 
 with gg.Graph():
     x = gg.placeholder(("N", 64), name="x")
@@ -52,8 +52,8 @@ with gg.Graph():
 # Limit each of them
 # ------------------
 #
-# A gradient that is longer than 1 is shrunk to 1 before the mean is taken, so that no example moves
-# the weights further than any other. With noise added, this is the step of DP-SGD.
+# A gradient with a norm larger than 1 is clipped to norm 1 before the mean is taken, so that no
+# single example dominates. With added noise, this is a step of DP-SGD.
 
 with w.graph:
     limited = dws * gg.minimum(1.0, 1.0 / gg.maximum(norms, 1e-12))[:, None, None]
@@ -65,7 +65,7 @@ for _ in range(60):
     step(pixels, labels)
 
 # %%
-# The mean of all rows is the gradient of the mean loss, as it must be.
+# The mean of all rows is the gradient of the mean loss, as expected.
 
 with w.graph:
     loss = gg.mean(gg.nn.cross_entropy(x @ w, y))
@@ -74,10 +74,10 @@ _, norms_at, mean_at = look(pixels, labels)
 np.testing.assert_allclose(mean_at, batch_gradient(pixels, labels), atol=1e-12)
 
 # %%
-# Who pulls hardest?
-# ------------------
+# Which examples have the largest gradients?
+# ------------------------------------------
 #
-# The examples with the longest gradients are mostly those with a wrong label.
+# Most of the examples with the largest gradients have a wrong label.
 
 hardest = np.argsort(norms_at)[::-1][: wrong.sum()]
 print(f"of the {wrong.sum()} longest gradients, {wrong[hardest].sum()} have a wrong label")

@@ -74,7 +74,7 @@ assert not without_at.any()
 # Is it where I put it?
 # ---------------------
 #
-# ``gg.explain`` says which rule answers on each path, with the line of the mark.
+# ``gg.explain`` shows which rule applies on each path, with the line of the mark.
 
 print(gg.explain(y, x))
 
@@ -85,15 +85,16 @@ print(gg.explain(y, x))
 print(gg.graph_text([y, dx]))
 
 # %%
-# And ``gg.check_gradient`` holds a rule to what it claims to be. This one claims nothing, so it is
-# held to the truth, and is not the true gradient of ``sign``.
+# ``gg.check_gradient`` checks that a rule does what it declares. This one declares nothing, so it
+# is compared with the true gradient of ``sign``, which it is not.
 
 report = gg.check_gradient(near, gg.sign, np.array([-1.5, -0.2, 0.3, 2.0]))
 print(report)
 assert not report
 
 # %%
-# A *contract* says what it is meant to be: here the derivative of another function, which it is.
+# A *contract* declares what the rule computes: here the derivative of another function. Now the
+# check passes.
 
 clipped_identity = gg.surrogate_of(lambda x: gg.clip(x, -1.0, 1.0))
 report = gg.check_gradient(near, gg.sign, np.array([-1.5, -0.2, 0.3, 2.0]), expect=clipped_identity)

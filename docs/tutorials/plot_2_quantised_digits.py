@@ -94,8 +94,8 @@ assert accuracy > 0.85 > 0.5 > plain_accuracy
 # Saved and loaded
 # ----------------
 #
-# The file holds the graph, the values and the rule. Whoever loads it needs none of the code above,
-# and training goes on to the last bit.
+# The file contains the graph, the values and the rule. Loading it does not need the code above, and
+# training continues bit for bit.
 
 folder = Path(tempfile.mkdtemp())
 gg.save(folder / "digits.gg", graph, functions={"step": step, "score": score})
@@ -110,8 +110,8 @@ assert here == there
 # Exported
 # --------
 #
-# ``gg.export_numpy`` writes a file that needs NumPy alone. ``gg.onnx.export`` writes one for other
-# runtimes, ``f.export_stablehlo`` one for JAX.
+# ``gg.export_numpy`` writes a file that needs only NumPy. ``gg.onnx.export`` writes one for other
+# runtimes, and ``f.export_stablehlo`` one for JAX.
 
 gg.export_numpy(score, folder / "score.py")
 text = (folder / "score.py").read_text(encoding="utf-8")
@@ -124,8 +124,8 @@ assert "import graphgrad" not in text
 # More bits
 # ---------
 #
-# ``gg.rules.fake_quantise`` puts values on a grid with learned ends, ``gg.rules.lsq`` learns the
-# step. They build the forward op and mark it.
+# ``gg.rules.fake_quantise`` quantises to a grid with learned bounds, and ``gg.rules.lsq`` learns
+# the step size. Both build the forward op and mark it.
 
 with gg.Graph():
     x = gg.placeholder(("N",), name="x")

@@ -64,8 +64,8 @@ plot(rules, gg.sign)
 # A rule of your own
 # ------------------
 #
-# Between the two lies a window with soft edges. The rule is built from graph functions, so it has a
-# gradient too.
+# A window with soft edges is a compromise between the two. The rule is built from graph functions,
+# so it has a gradient too.
 
 
 def soft_window(site, dy):

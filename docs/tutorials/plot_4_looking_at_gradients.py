@@ -2,8 +2,8 @@
 Looking at gradients
 ====================
 
-A network that does not train: where does its gradient end? And one that gives NaN: where does that
-come from?
+If a network does not train, where does its gradient vanish? And if it returns NaN, where does the
+NaN come from?
 
 .. meta::
    :keywords: visualize, saliency, lrp, guided, backprop
@@ -42,8 +42,8 @@ plt.tight_layout()
 assert norms[0] < norms[-1] / 1000
 
 # %%
-# Which step kills it
-# -------------------
+# Which step zeroes it
+# --------------------
 #
 # ``gg.debug.blame`` runs the backward pass and names two kinds of steps: those that turn finite
 # values into NaN or infinity, and those that zero a gradient.
@@ -59,11 +59,11 @@ print(found)
 assert found
 
 # %%
-# Which rule answers
+# Which rule applies
 # ------------------
 #
-# With a rule on the rounding and one on the root both are gone. ``gg.explain`` shows every site on
-# the way.
+# With a rule on the rounding and another one on the root, both problems are gone. ``gg.explain``
+# shows every site on the path.
 
 with gg.Graph() as graph:
     x = gg.placeholder((4,), name="x")
@@ -93,7 +93,7 @@ print(gg.graph_text([loss, dx]))
 # What looks like a mistake
 # -------------------------
 #
-# ``gg.lint`` reads a graph and says what it would ask about.
+# ``gg.lint`` searches a graph for likely mistakes.
 
 with gg.Graph() as graph:
     x = gg.placeholder((4,), name="x")

@@ -2,8 +2,8 @@
 Second order and forward mode
 =============================
 
-A rule is graph code, so it is differentiated like everything else. This is what a second derivative
-means where a rule stands, and what a tangent is that goes forward through a rule.
+A rule is graph code, so it is differentiated like everything else. This tutorial shows what a
+second derivative means for a rule, and how tangents are propagated forward through a rule.
 
 .. meta::
    :keywords: hessian, hvp, vector, product, second, order
@@ -50,9 +50,9 @@ np.testing.assert_allclose(values[2], -2 * points * np.exp(-(points**2)), atol=1
 # A rule for the second order, too
 # --------------------------------
 #
-# In ``gg.custom_gradient`` the gradient function may return a second one, which answers for the
-# derivative of the first. Here the curvature is claimed to be positive everywhere, so Newton's
-# method goes down and not to the hill.
+# In ``gg.custom_gradient``, the gradient function may return a second gradient function, for the
+# derivative of the first. Here it makes the curvature positive everywhere, so that Newton's method
+# finds the minimum and not the maximum.
 
 
 @gg.custom_gradient
@@ -78,8 +78,9 @@ assert abs(at - 1) < 1e-9
 # Forward mode
 # ------------
 #
-# ``gg.jvp`` pushes a tangent forward. A rule says how gradients go back; if it is linear in them,
-# its transpose says how tangents go forward, and the two agree: u (J v) = (u J) v.
+# ``gg.jvp`` pushes a tangent forward. A rule defines how gradients are propagated backward. If it
+# is linear in them, its transpose defines how tangents are propagated forward, and the two agree: u
+# (J v) = (u J) v.
 
 with gg.Graph():
     x, v = gg.placeholder((3,), name="x"), gg.placeholder((3,), name="v")
@@ -94,8 +95,8 @@ print(there, back)
 np.testing.assert_allclose(there, back)
 
 # %%
-# A rule that is not linear in what arrives has no transpose. That is an error which names the rule
-# and the node; with ``jvp=`` the rule says itself what a tangent becomes.
+# A rule that is not linear in its cotangents has no transpose. You get an error that names the rule
+# and the node. With ``jvp=``, a rule defines its own tangents.
 
 with gg.Graph():
     x = gg.placeholder((), name="x")
@@ -112,7 +113,7 @@ with gg.Graph():
 # Hessians, products with them, batches
 # -------------------------------------
 #
-# ``gg.hessian``, ``gg.hvp`` and ``gg.vmap`` go through rules as ``gg.gradients`` does.
+# ``gg.hessian``, ``gg.hvp`` and ``gg.vmap`` apply rules like ``gg.gradients``.
 
 with gg.Graph():
     x = gg.placeholder((2,), name="x")

@@ -2,8 +2,8 @@
 Loops and ODEs
 ==============
 
-A loop is one node, whatever its length, and its gradient is a loop the other way round. A rule may
-stand in the loop, or around it.
+A loop is one node, whatever its length, and its gradient is a reversed loop. A rule can be inside
+the loop or around it.
 
 .. meta::
    :keywords: scan, loop, training, ode, fixed, point, while
@@ -18,8 +18,8 @@ import graphgrad as gg
 # A scan
 # ------
 #
-# ``gg.scan(step, init, xs)`` calls ``step`` once, to build its body; the run repeats that. Here it
-# solves a pendulum with a drag, by Runge and Kutta's steps.
+# ``gg.scan(step, init, xs)`` calls ``step`` once to build the body of the loop. Here it simulates a
+# pendulum with drag, using Runge-Kutta steps.
 
 
 def field(state, drag):
@@ -63,7 +63,7 @@ print(len(graph.nodes), "nodes")
 # Fit it
 # ------
 #
-# The gradient goes back through all steps. From the path alone the drag is found again.
+# The gradient flows back through all steps. So the drag can be estimated from the path alone.
 
 with gg.Graph():
     wanted = gg.placeholder((300,), name="wanted")
@@ -83,8 +83,8 @@ assert abs(found - 0.2) < 0.01
 # A rule in the loop
 # ------------------
 #
-# The rule acts in every run of the body. This one cuts gradients to a length of 1 at each step
-# back, as recurrent networks like it.
+# The rule applies in every iteration. This one clips gradients to norm 1 at each backward step, as
+# is common for recurrent networks.
 
 with gg.Graph():
     x = gg.placeholder((), name="x")
@@ -105,8 +105,8 @@ assert (clipped, plain) == (1.0, 2.0**20)
 # A rule around the loop
 # ----------------------
 #
-# Of an iteration that ends at a fixed point z = f(z), nobody needs the steps: the implicit
-# function theorem has the gradient. ``gg.rules.fixed_point`` runs the loop and marks it with that
+# If an iteration ends at a fixed point z = f(z), the gradient does not need the steps: it follows
+# from the implicit function theorem. ``gg.rules.fixed_point`` runs the loop and marks it with that
 # rule.
 
 with gg.Graph():
@@ -122,6 +122,6 @@ np.testing.assert_allclose(dz_at, exact, rtol=1e-6)
 # Memory
 # ------
 #
-# A gradient keeps what each run took. ``gg.compile(..., memory=bytes)`` keeps as much as fits, and
-# computes the rest again. Another way is the adjoint of an ODE, which solves it backward in time:
-# *ode adjoint* among the :doc:`examples </_made/examples>`.
+# The gradient of a loop stores the carry of every iteration. ``gg.compile(..., memory=bytes)``
+# stores as much as fits and recomputes the rest. An alternative is the adjoint of an ODE, which is
+# solved backward in time: see *ode adjoint* among the :doc:`examples </_made/examples>`.

@@ -2,8 +2,8 @@
 Legacy programs
 ===============
 
-A program of TensorFlow 1 about gradients runs after a change of one line, its import. Then it moves
-over, piece by piece.
+A TensorFlow 1 program that defines gradients runs after you change one line, the import. Then you
+can migrate it piece by piece.
 
 .. meta::
    :keywords: tensorflow, registergradient, gradient_override_map
@@ -19,7 +19,7 @@ import graphgrad.tf1 as tf  # was: import tensorflow as tf
 # As it was written
 # -----------------
 #
-# Guided backpropagation by a registered gradient and an override map, with a session and feeds.
+# Guided backpropagation with a registered gradient and an override map, a session and feeds.
 
 
 @tf.RegisterGradient("GuidedRelu")
@@ -47,8 +47,8 @@ with tf.Session(graph=graph) as session:
 # As it is written now
 # --------------------
 #
-# ``op`` becomes ``site``, and the map stays, or becomes a rule of the library, or a choice for one
-# call, beside the plain gradient.
+# ``op`` becomes ``site``. The map can stay, or become a rule of the library, or an override for one
+# call, next to the plain gradient.
 
 with gg.Graph():
     x = gg.placeholder(("N", 1), name="x")
@@ -73,7 +73,7 @@ assert np.abs(guided_now - plain_now).max() > 0.1
 # What would have been lost
 # -------------------------
 #
-# A map with a misspelt type marks nothing. TensorFlow says nothing; graphgrad does.
+# A map with a misspelled type marks nothing. TensorFlow ignores this; graphgrad warns.
 
 with gg.Graph():
     x = gg.placeholder((2,), name="x")
@@ -86,5 +86,5 @@ with gg.Graph():
         raise AssertionError("a map that marks nothing")
 
 # %%
-# :doc:`Programs in TensorFlow 1's spelling </tf1>` has what is there, what differs, and the table
-# for moving on.
+# :doc:`TensorFlow 1 programs </tf1>` lists the supported names, the differences, and a table for
+# migration.

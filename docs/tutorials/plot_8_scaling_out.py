@@ -17,8 +17,8 @@ import graphgrad as gg
 # Many examples
 # -------------
 #
-# What is written for one example runs for a batch by ``gg.vmap``, and the rule works per example:
-# here each gradient is shrunk to a norm of 1, not the batch's.
+# ``gg.vmap`` turns a function of one example into a function of a batch, and the rule applies to
+# each example: here the gradient of each example is clipped to norm 1, not that of the batch.
 
 
 def one(x):
@@ -38,8 +38,8 @@ np.testing.assert_allclose(norms, [1.0, 1.0, 0.2])
 # Little memory
 # -------------
 #
-# A gradient keeps what the forward part made. ``memory=`` is a limit in bytes: what does not fit
-# is computed again. The result is the same.
+# Gradients store values of the forward pass. ``memory=`` is a limit in bytes: values that do not
+# fit are recomputed. The result is the same.
 
 
 def deep():
@@ -74,8 +74,8 @@ assert used[1] <= 400_000 < used[0]
 # Several threads
 # ---------------
 #
-# A compiled function may be called from many threads at once. One call uses several where it is
-# large: ``num_threads=`` says how many at most.
+# You can call a compiled function from many threads at the same time. A large call also uses
+# several threads; ``num_threads=`` sets the maximum.
 
 one_thread = gg.compile(x, dx, backend="numpy", num_threads=1)
 np.testing.assert_array_equal(one_thread(at), wanted)
@@ -84,6 +84,6 @@ np.testing.assert_array_equal(one_thread(at), wanted)
 # Several devices and processes
 # -----------------------------
 #
-# With JAX, ``gg.compile(..., backend="jax", mesh=mesh, shardings={tensor: PartitionSpec})``
-# spreads arrays over devices, and ``graphgrad.distributed`` over processes: :doc:`one program,
-# many devices </scale>` has the examples and what they were measured at.
+# With JAX, ``gg.compile(..., backend="jax", mesh=mesh, shardings={tensor: PartitionSpec})`` shards
+# arrays over devices, and ``graphgrad.distributed`` over processes. See :doc:`Many devices, many
+# processes </scale>` for examples and measurements.

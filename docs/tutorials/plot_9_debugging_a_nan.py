@@ -2,9 +2,9 @@
 Debugging a NaN
 ===============
 
-A loss that is NaN after some steps: which line makes it, and what would have been the right number?
-This takes a model that one would write down from a book, finds the step that breaks, has it
-rewritten by an identity, and looks at where both are right.
+A loss becomes NaN after some steps: which line causes it, and what would have been the right
+number? This tutorial takes a textbook model, finds the step that fails, rewrites it with an
+identity, and shows where both forms are accurate.
 
 .. meta::
    :keywords: nan, inf, overflow, stable, log-sum-exp, softplus, heal, blame
@@ -23,8 +23,8 @@ rng = np.random.default_rng(0)
 # It trains, and then it does not
 # -------------------------------
 #
-# Points of three clouds, and a mixture of three Gaussians that is to find them. The likelihood is a
-# weighted sum of bells, and the loss the logarithm of that.
+# The data are points in three clouds, and the model is a mixture of three Gaussians. The likelihood
+# is a weighted sum of Gaussian densities, and the loss is its negative logarithm.
 
 centres = np.array([[-30.0, 0.0], [30.0, 10.0], [0.0, -40.0]])
 points = np.concatenate([c + rng.normal(size=(60, 2)) for c in centres])
@@ -51,8 +51,8 @@ with np.errstate(all="ignore"):
 # Which step is to blame
 # ----------------------
 #
-# ``gg.debug.blame`` runs the backward pass step by step, and names what makes NaN or infinity of
-# finite numbers, with the line of ours that it belongs to, and whether something heals it.
+# ``gg.debug.blame`` runs the backward pass step by step. It names the step that turns finite
+# numbers into NaN or infinity, with our line, and says whether an identity heals it.
 
 with np.errstate(all="ignore"):
     found = gg.debug.blame(grads, {x: points})
@@ -60,9 +60,9 @@ print(found)
 assert "healable" in str(found)
 
 # %%
-# The sum is 0 for 56 points, and its logarithm shows it; the exponentials that underflow are why.
-# What else is written like that? ``gg.lint`` looks at the formulas alone, without numbers, and
-# knows from where each is wrong in the dtype in use.
+# The sum is 0 for 56 points because the exponentials underflow, so its logarithm is infinite. Are
+# there other formulas like that? ``gg.lint`` looks at the formulas only, without numbers, and says
+# for which arguments each is wrong in the dtype in use.
 
 for finding in gg.lint(graph):
     print(finding, "\n")
@@ -71,8 +71,8 @@ for finding in gg.lint(graph):
 # Healed
 # ------
 #
-# ``gg.heal`` takes the forward graph, before ``gg.gradients``, and rebuilds such formulas by
-# identities. The table says line, formula, and reason.
+# ``gg.heal`` takes the forward graph, before ``gg.gradients``, and rewrites such formulas with
+# identities. The table lists the line, the formula, and the reason.
 
 with graph:
     healed = gg.heal(loss)
@@ -104,8 +104,8 @@ assert losses[-1] < losses[0] / 20
 # Where it was wrong
 # ------------------
 #
-# One point, moved away from all three means: what is written ends where the last bell is 0, 39
-# widths away, and its slope shortly before. What it became goes on.
+# The plot moves one point away from all three means. The original loss ends where the last density
+# is 0, 39 widths away, and its slope ends shortly before. The healed loss continues.
 
 away = np.linspace(0.0, 80.0, 400)
 with graph:
@@ -133,10 +133,10 @@ np.testing.assert_allclose(value, away**2 / 2, rtol=1e-12, atol=1e-12)
 np.testing.assert_allclose(better_slope, away, rtol=1e-12, atol=1e-12)
 
 # %%
-# ``healed.write_html("healed.html")`` writes a page with such a picture for every formula: how many
-# digits are right before and after, over all exponents, by a run in 800 digits beside (it needs
-# mpmath), and from where to where it was wrong. With ``panes=True`` it shows the graph as it was
-# written and the healed one side by side.
+# ``healed.write_html("healed.html")`` writes a report with such a plot for every formula: the
+# number of correct digits before and after, for arguments of all magnitudes, compared with a
+# computation in 800 digits (this needs mpmath). It also gives the interval in which the formula was
+# wrong. With ``panes=True`` it shows the original graph and the healed one side by side.
 
 healed.write_html(os.devnull, panes=True)
 
@@ -144,8 +144,8 @@ healed.write_html(os.devnull, panes=True)
 # What heal cannot do
 # -------------------
 #
-# Where a function itself has no slope there is nothing to heal, and ``blame`` says what to change
-# in the model instead.
+# If the function itself has no derivative, there is nothing to heal; ``blame`` then says what to
+# change in the model.
 
 with gg.Graph():
     r = gg.placeholder((3,), name="r")

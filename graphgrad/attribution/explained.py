@@ -106,7 +106,7 @@ class Explained:
         lengths = np.array(y.shape[1 : 1 + rows.shape[1]])
         fits = rows.shape[1] < y.ndim and rows.dtype.kind in "iu"
         if not fits or (rows < -lengths).any() or (rows >= lengths).any():
-            raise ShapeError(f"target {target!r:.80} is no place in an output of {list(y.shape)}")
+            raise ShapeError(f"target {target!r:.80} is not an index of an output {list(y.shape)}")
         return rows
 
 

@@ -39,8 +39,8 @@ def grad_cam(
     axis = maps.channels.get(at) if channel_axis is None else _axis(channel_axis, at)
     if axis is None:
         raise GradientError(
-            f"which axis of {at.name}: {at.type!r} counts channels is not known: it is no map of a "
-            "convolution. Say it by channel_axis="
+            f"which axis of {at.name}: {at.type!r} counts channels is not known: it is not a map "
+            "of a convolution. Pass channel_axis="
         )
     with asked.graph:
         (slope,) = gradients(asked.score, [at], unconnected="zero")

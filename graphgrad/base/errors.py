@@ -43,7 +43,7 @@ class GraphGradError(Exception):
 class ShapeError(GraphGradError, ValueError, IndexError):
     """Shapes, axes or indices do not fit an op, a feed or a rule.
 
-    An IndexError too, as the array API has it of axes and masks that do not fit.
+    An IndexError too, as in the array API of axes and masks that do not fit.
     """
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 VALUE = "A tensor has no value. gg.evaluate(t, feeds) gives one; gg.compile makes a function."
-NO_TAPE = "Gradients are nodes that are asked for: gg.gradients(loss, xs); nothing is recorded."
+NO_TAPE = "Build gradients as nodes with gg.gradients(loss, xs); nothing is recorded."
 NO_DEVICE = "Tensors are on no device: gg.compile(..., backend=...) says what runs them."
 NO_LAYERS = "There are no layer objects: a layer is a function of tensors and gg.variable."
 TRAINING = "Optimisers are in gg.optimizers: gg.optimizers.Adam(1e-3).minimize(loss)."

@@ -58,7 +58,7 @@ OURS: dict[str, tuple[str, ...]] = {
 """Their keyword -> ours, of which a function has one or the other."""
 
 CALLED = "'Tensor' object is not callable"
-NO_CALL = "A tensor is no function: t.T, t.shape and t.ndim are written without brackets."
+NO_CALL = "A tensor is not a function: t.T, t.shape and t.ndim are written without brackets."
 
 PACKAGE = __name__.partition(".")[0]
 _SAID = r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'"

@@ -47,7 +47,7 @@ LONG = 120
 
 @dataclass(frozen=True, eq=False)
 class SiteUse:
-    """A site on a path, with the rule that answers for it.
+    """A site on a path, with the rule that applies to it.
 
     site      the node or region
     rule      the rule's name

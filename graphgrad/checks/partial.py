@@ -182,6 +182,6 @@ def _later(a: Node | None, b: Node | None) -> Node | None:
 
 
 def _whole(exponent: Tensor) -> bool:
-    """Whether an exponent is a constant positive whole number, of which nothing is NaN."""
+    """Whether an exponent is a constant positive integer, of which nothing is NaN."""
     op = exponent.node.op
     return isinstance(op, Constant) and bool((op.value >= 1).all() and (op.value % 1 == 0).all())

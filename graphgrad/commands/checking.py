@@ -20,7 +20,9 @@ from .target import TargetGraph, add_target, ends_of, load
 def check_arguments(parser: ArgumentParser) -> None:
     """TARGET, seed, order."""
     add_target(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of all random numbers (default: 0)"
+    )
     parser.add_argument("--order", type=int, choices=(1, 2), default=2, help="(default: 2)")
 
 
@@ -61,13 +63,11 @@ def run_lint(options: Namespace) -> int:
 def heal_arguments(parser: ArgumentParser) -> None:
     """TARGET, where the page goes, what is fed."""
     add_target(parser)
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write a page about what would be rewritten"
-    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report of the rewrites")
     parser.add_argument(
         "--panes",
         action="store_true",
-        help="with --html: the graph as it is written and the healed one, side by side",
+        help="with --html: the original graph and the healed one, side by side",
     )
     feed_arguments(parser)
 

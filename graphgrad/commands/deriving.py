@@ -36,17 +36,17 @@ def derivative_arguments(parser: ArgumentParser) -> None:
     """A kind, what goes with it, and where the new model is written."""
     of_derivatives = parser.add_argument_group(
         "derivatives",
-        "Write a model with derivatives as further outputs. OF is an output or a tensor inside, "
-        "WRT are inputs, tensors inside or weights, with commas between; without OF it is the only "
-        "floating output, without WRT all floating inputs.",
+        "Write a model with derivatives as additional outputs. OF is an output or an intermediate "
+        "tensor; WRT are inputs, intermediate tensors or weights, separated by commas. Defaults: "
+        "the only floating-point output, and all floating-point inputs.",
     )
     kinds = of_derivatives.add_mutually_exclusive_group()
     for kind in KINDS:
         kinds.add_argument(f"--{kind}", nargs="?", const="", metavar="OF:WRT", help=WHAT[kind])
     add = of_derivatives.add_argument
-    add("-o", "--output", type=Path, metavar="FILE", help="where the new model is written")
-    add("--order", type=int, metavar="N", help="of a gradient: derivatives along direction/WRT")
-    add("--per-example", action="store_true", help="for each row of the first axis on its own")
+    add("-o", "--output", type=Path, metavar="FILE", help="the file of the new model")
+    add("--order", type=int, metavar="N", help="order of the derivative, for --gradient and --vjp")
+    add("--per-example", action="store_true", help="for each row of the first axis separately")
     add(
         "--rule",
         action="append",
@@ -62,23 +62,25 @@ def derivative_arguments(parser: ArgumentParser) -> None:
         help="the shape of an input, as x=1,3,h,w; may be given again",
     )
     add("--opset", type=int, metavar="N", help="the version of ONNX's operators, 17 to 21")
-    add("--dtype", choices=("float32", "float64"), help="write every float as this")
-    add("--zero", action="store_true", help="zeros, not an error, where nothing flows")
-    add("--weights", choices=WEIGHTS, help="external: beside FILE; share: where MODEL has them")
+    add("--dtype", choices=("float32", "float64"), help="write all floats with this dtype")
+    add("--zero", action="store_true", help="zeros, not an error, for missing gradients")
+    add("--weights", choices=WEIGHTS, help="external: in a separate file; share: in MODEL")
     forward = of_derivatives.add_mutually_exclusive_group()
-    forward.add_argument("--forward", metavar="NAMES", help="only these outputs, or tensors inside")
-    forward.add_argument("--no-forward", action="store_true", help="leave the outputs of MODEL out")
-    add("--no-provenance", action="store_true", help="leave out where each node is from")
+    forward.add_argument(
+        "--forward", metavar="NAMES", help="only these outputs or intermediate tensors"
+    )
+    forward.add_argument("--no-forward", action="store_true", help="omit the outputs of MODEL")
+    add("--no-provenance", action="store_true", help="omit the origin of each node")
     add(
         "--fast-masks",
         action="store_true",
-        help="what a mask cuts off of a gradient is a product with 0: faster, but NaN of infinity",
+        help="mask gradients by products with 0: faster, but NaN for infinite gradients",
     )
     add("--names", choices=("/", "_"), default="/", help="_: gradient_of_x, not gradient/x")
     add(
         "--check",
         action="store_true",
-        help="run both models in onnxruntime on random input, and compare with differences",
+        help="run both models in onnxruntime on random inputs, and compare with finite differences",
     )
 
 

@@ -31,7 +31,7 @@ def feed_arguments(parser: ArgumentParser) -> None:
         "--random",
         type=int,
         metavar="SEED",
-        help="normally distributed arrays for placeholders that are fed nothing; unknown lengths "
+        help="normally distributed arrays for placeholders without a feed; unknown lengths "
         "become 3",
     )
 
@@ -66,7 +66,7 @@ def _feed(target: TargetGraph, text: str) -> tuple[Tensor, Any]:
         return t, ast.literal_eval(value)
     except (ValueError, SyntaxError) as error:
         raise TargetError(
-            f"--feed {name}: {value!r} is no number or list; a file is @FILE.npy"
+            f"--feed {name}: {value!r} is not a number or list; a file is @FILE.npy"
         ) from error
 
 

@@ -19,11 +19,11 @@ from .reading import shown_reading
 
 def info_arguments(parser: ArgumentParser) -> None:
     """FILE, and how much is checked."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="what gg.save or Checkpoints wrote")
+    parser.add_argument("file", metavar="FILE", type=Path, help="a file of gg.save or Checkpoints")
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="read and check all arrays; else they stay on the disk",
+        help="read and check all arrays; by default they stay on disk",
     )
 
 

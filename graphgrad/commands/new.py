@@ -85,7 +85,7 @@ def new(options: Namespace) -> int:
     """Write it; FileError for a name that is none, or a folder that is there."""
     folder: Path = options.folder
     if not folder.name.isidentifier():
-        raise FileError(f"{folder.name!r} is no name for a project: letters, digits and _")
+        raise FileError(f"{folder.name!r} is not a name for a project: letters, digits and _")
     if folder.exists():
         raise FileError(f"{folder} is there already; nothing was written")
     folder.mkdir(parents=True)

@@ -64,7 +64,7 @@ def open_arguments(parser: ArgumentParser) -> None:
             action="append",
             default=[],
             metavar="2x3:float32",
-            help="shape and dtype of each argument, in order; Nx3: N is open; :float32: a number",
+            help="shape and dtype of each argument, in order; Nx3: N is open; :float32: a scalar",
         )
         made.add_argument("--parameters", choices=("variables", "constants"), default="variables")
 
@@ -223,12 +223,12 @@ def _attribute(options: Namespace) -> int:
 
 
 LOOKS = {
-    "report": Look("say what becomes of what, and what cannot be opened", add_target, _report),
+    "report": Look(
+        "list what each operation becomes, and what cannot be opened", add_target, _report
+    ),
     "dot": Look("write the graph as DOT, or draw it", dot_arguments, _then(dot)),
     "html": Look("write the graph as one offline page", html_arguments, _then(html)),
-    "explain": Look("say which rule answers on each path", explain_arguments, _then(run_explain)),
-    "lint": Look("say what looks like a mistake about gradients", lint_arguments, _then(run_lint)),
-    "attribute": Look(
-        "say what in the inputs a score comes from", _attribute_arguments, _attribute
-    ),
+    "explain": Look("show which rule applies on each path", explain_arguments, _then(run_explain)),
+    "lint": Look("find likely mistakes about gradients", lint_arguments, _then(run_lint)),
+    "attribute": Look("attribute a score to the inputs", _attribute_arguments, _attribute),
 }

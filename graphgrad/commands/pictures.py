@@ -55,12 +55,12 @@ def dot_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--bypassed",
         action="store_true",
-        help="show, struck through, the default gradients that rules were used instead of",
+        help="show the default gradients that rules replaced, struck through",
     )
     parser.add_argument(
         "--passes",
         action="store_true",
-        help="show what runs after all passes of optimisation, and which pass made what",
+        help="show the optimized program, and the pass that made each node",
     )
     _picture_arguments(parser, "store")
 
@@ -94,12 +94,12 @@ def html_arguments(parser: ArgumentParser) -> None:
     slider = parser.add_mutually_exclusive_group()
     slider.add_argument("--before", metavar="TARGET", help="an earlier graph, to show the changes")
     slider.add_argument(
-        "--passes", action="store_true", help="what each pass of optimisation did, as a slider"
+        "--passes", action="store_true", help="the effect of each optimization pass, with a slider"
     )
     parser.add_argument(
         "--panes",
         action="store_true",
-        help="with --before or --passes: what was before side by side with what is after",
+        help="with --before or --passes: before and after, side by side",
     )
     _picture_arguments(parser, "append")
 

@@ -13,10 +13,12 @@ def demo_arguments(parser: ArgumentParser) -> None:
         type=Path,
         default=Path("demo-report"),
         metavar="FOLDER",
-        help="where the report goes (default: demo-report)",
+        help="the folder of the report (default: demo-report)",
     )
     parser.add_argument("--quick", action="store_true", help="one short training run of each kind")
-    parser.add_argument("--seed", type=_seed, default=0, help="of everything random (default: 0)")
+    parser.add_argument(
+        "--seed", type=_seed, default=0, help="seed of all random numbers (default: 0)"
+    )
 
 
 def bench_arguments(parser: ArgumentParser) -> None:
@@ -27,12 +29,14 @@ def bench_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="run on this backend; may be given again (default: all that are installed)",
     )
-    parser.add_argument("--tiny", action="store_true", help="sizes that say nothing, to try it")
+    parser.add_argument("--tiny", action="store_true", help="tiny sizes, to try the command")
 
 
 def tf1_arguments(parser: ArgumentParser) -> None:
     """The program and its own arguments."""
-    parser.add_argument("program", metavar="PROGRAM.py", help="it may say `import tensorflow`")
+    parser.add_argument(
+        "program", metavar="PROGRAM.py", help="a program, which may use `import tensorflow`"
+    )
     parser.add_argument("args", nargs=REMAINDER, help="the program's own arguments")
 
 

@@ -17,9 +17,11 @@ def arguments(parser: ArgumentParser) -> None:
     """TARGET, feeds and how to run."""
     add_target(parser)
     feed_arguments(parser)
-    parser.add_argument("--backend", default="auto", help="which backend runs it")
+    parser.add_argument("--backend", default="auto", help="the backend")
     parser.add_argument(
-        "--guard", action="store_true", help="stop at the first NaN or inf, and say who made it"
+        "--guard",
+        action="store_true",
+        help="stop at the first NaN or inf, and name the step that made it",
     )
 
 

@@ -321,7 +321,7 @@ def _is_loop(node: Node) -> bool:
 def values(outputs: Any, feeds: Given = None, *, state: State | None = None) -> Values:
     """Every value on the way to outputs, by the name of its tensor, in the order of running.
 
-    What is fed and the variables read stand first. A value in the branch of a `cond` that ran is
+    Inputs and variables come first. A value in the branch of a `cond` that ran is
     called `Cond_4/then/Log_1:0`. Those in the body of a loop are stacked: `Scan_4/body/Tanh_1:0`
     has a row for each run, that of `xs[i]` at `i`, `While_4/test/Less_1:0` one more. Where runs
     differ in what they make, each has a name of its own: `Scan_4/body[2]/Cond_5/then/Log_1:0`.

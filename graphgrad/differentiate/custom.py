@@ -159,7 +159,7 @@ def _no_tensor(f: Any, i: int, argument: Any) -> DTypeError:
         "Decorate a function of the tensors inside the method, or wrap the bound method: "
         f"`self.{f.__name__} = gg.custom_gradient(self.{f.__name__})`."
         if i == 0 and hasattr(type(argument), getattr(f, "__name__", ""))
-        else "Let it close over what is no tensor, as an inner function or with functools.partial."
+        else "Put it into the closure of an inner function, or use functools.partial."
     )
     return DTypeError(
         f"the argument {name!r} of {getattr(f, '__name__', f)} ({show(of_function(f))}), decorated "
@@ -202,7 +202,7 @@ def _results(f: Any, y: Any) -> list[Tensor]:
         if not isinstance(t, Tensor):
             raise GradientError(
                 f"{getattr(f, '__name__', f)} ({show(of_function(f))}) returned {t!r} among its "
-                "results, which is no tensor"
+                "results, which is not a tensor"
             )
     return results
 

@@ -107,7 +107,7 @@ def _check_parts(who: str, y: Tensor, xs: Sequence[Any], holomorphic: bool) -> N
     elif y.type.complex:
         raise DTypeError(
             f"{who}() of a complex y needs holomorphic=True, got {y.name}: {y.type!r} (built at "
-            f"{y.where}). Where y is no holomorphic function of complex xs, take gg.real(y) and "
+            f"{y.where}). Where y is not a holomorphic function of complex xs, take gg.real(y) and "
             "gg.imag(y), one after the other."
         )
 

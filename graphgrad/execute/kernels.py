@@ -34,7 +34,7 @@ class Kernels:
     `@kernels.override(Tanh)` decorates a function of the op that returns a callable of arrays, or
     None to leave this op as it is. `@kernels.writes(Tanh)` decorates a function of a node with
     static types and of a number of threads that returns a writer (see `Binding`) or None. Both
-    speak for this very op type, not for subclasses.
+    apply to this op type only, not to subclasses.
 
     native  op types whose kernels compute of bfloat16 operands in float32 themselves, and round
             once; for the others they are cast

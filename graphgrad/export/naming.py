@@ -50,7 +50,7 @@ OWN_NAMES = frozenset(
 def check_dtype(dtype: np.dtype[Any]) -> None:
     """Refused for a dtype that another package has to be there for."""
     if not hasattr(np, dtype.name) and dtype.kind != "b":
-        raise Refused(f"{dtype.name} is no dtype of NumPy alone")
+        raise Refused(f"{dtype.name} is not a dtype of NumPy alone")
 
 
 def comment_of(node: Node) -> str:
@@ -106,4 +106,4 @@ def key_text(key: Any) -> str:
     """The key of a dict; ExportError."""
     if isinstance(key, str | int | float | bool | None | tuple):
         return literal(key)
-    raise ExportError(f"the outputs have the key {key!r}, which is no string or number")
+    raise ExportError(f"the outputs have the key {key!r}, which is not a string or number")

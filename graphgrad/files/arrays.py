@@ -205,7 +205,7 @@ class StoredArrays:
 
     def _as_bits(self, dtype: DType, words: Array) -> Array:
         if not is_bfloat16(dtype) or words.dtype != np.uint16:
-            raise FileError(f"{words.dtype} are no bits of {dtype}")
+            raise FileError(f"{words.dtype} are not bits of {dtype}")
         return words.view(dtype)
 
     def _filled(self, shape: tuple[int, ...], dtype: DType, value: Array) -> Array:
@@ -263,7 +263,7 @@ def _header(raw: Buffer, name: str) -> tuple[tuple[int, ...], DType, int]:
 
 def _shape(lengths: Any) -> tuple[int, ...]:
     if not isinstance(lengths, list) or not all(type(d) is int and d >= 0 for d in lengths):
-        raise FileError(f"{lengths!r:.80} is no shape of an array")
+        raise FileError(f"{lengths!r:.80} is not a shape of an array")
     if len(lengths) > 64 or prod(lengths) >= 1 << 48:
         raise FileError(f"an array of shape {lengths!r:.80} is too large")
     return tuple(lengths)
@@ -285,12 +285,12 @@ def _array(said: Any, dtype: DType) -> Array:
             raise TypeError("not numbers")
         return np.array(said, dtype).reshape(-1)
     except (ValueError, TypeError, OverflowError) as error:
-        raise FileError(f"{said!r:.80} are no elements of {dtype}: {error}") from None
+        raise FileError(f"{said!r:.80} are not elements of {dtype}: {error}") from None
 
 
 def _text(said: Any) -> str:
     if not isinstance(said, str):
-        raise FileError(f"{said!r:.80} is no dtype")
+        raise FileError(f"{said!r:.80} is not a dtype")
     return said
 
 

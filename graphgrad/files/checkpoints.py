@@ -241,7 +241,7 @@ def _by_node(graph: Graph, values: dict[str, Array], path: Path) -> dict[Node, A
     """Values by variable; StateError where these are others."""
     nodes = {v.name: v for v in _variables(graph)}
     rows = [f"{n} ({nodes[n].where}) is not in it" for n in nodes if n not in values]
-    rows += [f"{n} is no variable here" for n in values if n not in nodes]
+    rows += [f"{n} is not a variable here" for n in values if n not in nodes]
     for name in nodes.keys() & values.keys():
         here, there = nodes[name].outputs[0].type, type_of_array(values[name])
         if here is not there:

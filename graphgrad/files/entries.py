@@ -209,6 +209,6 @@ def _read(said: Any, tensor: Callable[[Any], Tensor], by: Any) -> Any:
     if kind == "dict":
         return {read(k, by): _read(v, tensor, by) for k, v in inside}
     if kind not in ("list", "tuple"):
-        raise FileError(f"{kind!r:.40} is no structure of outputs")
+        raise FileError(f"{kind!r:.40} is not a structure of outputs")
     children = [_read(child, tensor, by) for child in inside]
     return children if kind == "list" else tuple(children)

@@ -38,7 +38,7 @@ class GraphFile:
     graph      the graph, with its values in graph.state
     functions  {name: EntryPoint}
     metadata   as it was given
-    rules      {name: "saved" or "registry"}: which rule answers where one was put by name
+    rules {name: "saved" or "registry"}: which rule is used where one was put by name
     version    of the format; made_by: what wrote the file
     digest     SHA-256 of its text, which knows the digest of each of its arrays
 
@@ -157,7 +157,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 def text_of_file(opened: Opened, name: str, kind: str) -> dict[str, Any]:
     """The document of a file, of the version that is read here."""
     if name not in opened.members:
-        raise FileError(f"it has no {name}; it is no file of graphgrad that holds a {kind}")
+        raise FileError(f"it has no {name}; it is not a file of graphgrad that holds a {kind}")
     try:
         raw = checked(opened.buffer, opened.members[name])
         return up_to_date(parse(raw), kind)
@@ -174,7 +174,7 @@ def arrays_of(
     arrays = StoredArrays(opened.buffer, left, names, mapped=mapped, verify=verify)
     if left or len(opened.members) != len(names) + 1:
         other = next(iter(left), "another text")
-        raise FileError(f"{other}: is no member of such a file")
+        raise FileError(f"{other}: is not a member of such a file")
     return arrays
 
 

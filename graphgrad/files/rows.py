@@ -142,7 +142,7 @@ class ColumnReader:
         settled, group = r.get("settled"), r.get("group")
         attrs = read(r["attrs"], self.tables)
         if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
-            raise FileError(f"{attrs!r:.80} are no attributes of a region")
+            raise FileError(f"{attrs!r:.80} are not attributes of a region")
         pins = r.get("pinned_inputs")
         if r["kind"] == TENSORS and not (
             pins and r.get("pinned_outputs") == pins and settled == [pins, pins]
@@ -316,7 +316,7 @@ def text(said: Any) -> str:
 
 
 def number(said: Any) -> int:
-    """A whole number."""
+    """A integer."""
     if type(said) is not int:
         raise FileError(f"{said!r:.40} stands where a whole number should")
     return said
@@ -325,5 +325,5 @@ def number(said: Any) -> int:
 def _assumptions(said: Any) -> tuple[Assumption, ...]:
     """What is stated of lengths; FileError for what states nothing."""
     if not isinstance(said, tuple) or not all(isinstance(row, tuple) for row in said):
-        raise FileError(f"{said!r:.80} are no assumptions")
+        raise FileError(f"{said!r:.80} are not assumptions")
     return tuple([Assumption.checked(*row) for row in said])

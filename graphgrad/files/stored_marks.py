@@ -64,7 +64,7 @@ class MarkReader:
         if said is None or isinstance(said, str):
             return said
         if not isinstance(said, dict):
-            raise FileError(f"{said!r:.40} is no mark")
+            raise FileError(f"{said!r:.40} is not a mark")
         if "up" in said:
             if type(said["up"]) is not int or said["up"] < 0:
                 raise FileError(f"there is no rule {said['up']!r:.40} steps around")
@@ -90,7 +90,7 @@ class MarkReader:
         self._around.append(rule)
         linear, contract, name = row.get("linear"), row.get("contract"), row["name"]
         if not isinstance(name, str) or linear not in (None, True, False):
-            raise FileError(f"{name!r:.40} is no rule")
+            raise FileError(f"{name!r:.40} is not a rule")
         rule.name, rule.linear = name, linear
         rule.contract = None if contract is None else self._contract(*contract)
         rule.position = self._tables.position(row.get("line"))
@@ -225,5 +225,5 @@ def _capture(said: Any, inside: TracePlaces, read_home: Any) -> tuple[Ref, tuple
 
 def _flags(said: Any) -> list[bool | None]:
     if not all(flag in (None, True, False) for flag in said):
-        raise FileError(f"{said!r:.40} are no flags")
+        raise FileError(f"{said!r:.40} are not flags")
     return list(said)

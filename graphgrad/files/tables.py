@@ -131,7 +131,7 @@ class StoredTables:
         self.types: list[TensorType] = []
         for name, shape in document["types"]:
             if not isinstance(name, str):
-                raise FileError(f"{name!r:.40} is no dtype")
+                raise FileError(f"{name!r:.40} is not a dtype")
             self.types.append(tensor_type(as_shape(tuple(shape)), name))
         self.ops: list[Op] = []
         for row in document["ops"]:
@@ -154,7 +154,7 @@ class StoredTables:
     def function(self, name: Any) -> Any:
         """The function that was given or registered under a name, or what says that none is."""
         if not isinstance(name, str):
-            raise FileError(f"{name!r:.40} is no name of a function")
+            raise FileError(f"{name!r:.40} is not a name of a function")
         return self._functions.get(name) or function_named(name)
 
     def position(self, said: Any) -> tuple[str, int] | None:
@@ -164,7 +164,7 @@ class StoredTables:
         at, line = said
         name = entry(self.files, at, "source file")
         if not isinstance(name, str) or type(line) is not int:
-            raise FileError(f"{said!r:.40} is no line of a file")
+            raise FileError(f"{said!r:.40} is not a line of a file")
         return name, line
 
     def op_class(self, name: Any, revision: Any) -> type[Op]:

@@ -42,7 +42,7 @@ def parse(raw: bytes | memoryview) -> Any:
     except RecursionError:
         raise FileError("its text nests too deep") from None
     except ValueError as error:
-        raise FileError(f"its text is no JSON: {error}") from None
+        raise FileError(f"its text is not JSON: {error}") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -55,4 +55,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refused(word: str) -> Any:
-    raise FileError(f"its text has {word}, which is no JSON")
+    raise FileError(f"its text has {word}, which is not JSON")

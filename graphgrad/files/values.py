@@ -131,26 +131,26 @@ def read(said: Any, by: ValueReader) -> Any:
     if type(said) is list:
         return tuple([read(v, by) for v in said])
     if type(said) is not dict or len(said) != 1:
-        raise FileError(f"{said!r:.80} is no value")
+        raise FileError(f"{said!r:.80} is not a value")
     ((kind, inside),) = said.items()
     if kind in ("array", "bits", "full", "values", "hex"):
         return by.array(kind, inside)
     reader = _READERS.get(kind)
     if reader is None:
-        raise FileError(f"{said!r:.80} is no value")
+        raise FileError(f"{said!r:.80} is not a value")
     return reader(inside, by)
 
 
 def _scalar(said: Any, by: ValueReader) -> Any:
     array = read(said, by)
     if not isinstance(array, np.ndarray) or array.shape != ():
-        raise FileError(f"{said!r:.80} is no scalar")
+        raise FileError(f"{said!r:.80} is not a scalar")
     return array[()]
 
 
 def _marker(said: Any, by: ValueReader) -> Any:
     if said not in _MARKERS:
-        raise FileError(f"{said!r:.80} is no marker")
+        raise FileError(f"{said!r:.80} is not a marker")
     return _MARKERS[said]
 
 

@@ -41,7 +41,7 @@ def is_newer(error: BaseException | None) -> bool:
 def up_to_date(content: Any, kind: str) -> Document:
     """The text of a file in the form of this version; FileError where that cannot be."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError("it is no file of graphgrad")
+        raise FileError("it is not a file of graphgrad")
     document: Document = content
     if document.get("kind") != kind:
         raise FileError(f"it holds a {document.get('kind')!r:.40}, not a {kind}")

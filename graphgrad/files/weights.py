@@ -175,5 +175,5 @@ def _name(name: object) -> str:
 def _array(name: str, value: Any) -> Array:
     array = np.asarray(value)
     if kind_of(array.dtype) not in "biufc":
-        raise DTypeError(f"{name}: {array.dtype} is no dtype of numbers")
+        raise DTypeError(f"{name}: {array.dtype} is not a dtype of numbers")
     return array.astype(as_dtype(array.dtype), copy=False)

@@ -178,7 +178,7 @@ class SiteReport:
         for along in self.curves:
             yield from self._figure(along)
         if not self.curves:
-            yield '<p class="note">Nothing is drawn: its inputs are no real numbers.</p>'
+            yield '<p class="note">Nothing is drawn: its inputs are not real numbers.</p>'
         elif not self.own:
             yield '<p class="note">Drawn is the formula of the table: the arrays here are too '
             yield "long to be run in many digits.</p>"

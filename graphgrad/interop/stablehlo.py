@@ -239,7 +239,7 @@ def _check_platforms(platforms: Sequence[str] | None) -> None:
 
 def _about(about: Any) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileError("it is no file of export_stablehlo")
+        raise FileError("it is not a file of export_stablehlo")
     if about.get("version") != VERSION:
         raise FileError(f"it is of version {about.get('version')!r:.20}, this reads {VERSION}")
     return about

@@ -54,7 +54,7 @@ class Traits(Facts):
     negated_type the type of the op z for which not (x op y) is x z y, where nothing is NaN
     idempotent   of its own output it makes the same, bit for bit, of real numbers
     involution   of its own output it makes its input
-    rounds       it makes whole numbers, and of whole numbers themselves
+    rounds       it makes integers, and of integers themselves
     value_range  no element of a real output is outside of them, and none is -0.0 if the least is 0;
                  NaN may be
     reduction    what it reduces its input with, over `reduced_axes`: "sum" or "mean" (of floats and

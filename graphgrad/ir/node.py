@@ -504,7 +504,7 @@ class Graph:
     maps     the op-type maps that were in force while nodes were built
     assumptions  what is stated of named lengths (assume)
     of_call  whether it is the trace of a rule: what one call builds, which stands for others
-    scratch  whether it is there to be built anew: a trace, or one example of a batch
+    scratch whether it is only built to be rebuilt: a trace, or one example of a batch
     number   how many graphs were made before it
     scattered  regions that were marked afterwards: their readers may stand among their members
     sites    tensor -> the sites of tensors that it stands in, the first marked first

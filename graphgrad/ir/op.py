@@ -154,7 +154,7 @@ class Op(OfKernel):
 
     A subclass is one op type: its annotations are its attributes, in order. Two ops of one type
     with equal attributes are the same object, which lives as long as the process if they are plain
-    values, and as long as somebody has it if they may hold others. A node is one application of an
+    values, and as long as it is referenced if they may hold others. A node is one application of an
     op to tensors.
 
     traits      what holds of the values it computes (`Traits`)

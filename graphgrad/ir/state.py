@@ -33,7 +33,7 @@ class State:
     """Variable -> value. A variable that was never written has its initial value.
 
     Arrays inside are never handed out writable and never written in place, so a run that has read a
-    value keeps it whatever other threads do. Who writes has its turn from reading to writing:
+    value keeps it whatever other threads do. A writer has exclusive access from reading to writing:
     others that write wait for it, and who reads sees all of what was written or nothing.
 
     A variable is named by its tensor or, where the state knows its graph, by its name.

@@ -114,7 +114,7 @@ def check_op(
     gradients are differences, to second order; gradients are linear in dy, and the op where it says
     so; forward mode is the transpose of reverse mode; vmap is the loop over examples, in a few
     nodes; what it says of its kernel is so; every backend computes the same. A law that says
-    nothing of an op (no gradient, no such fact) is passed over; that its lengths have to be known,
+    nothing of an op (no gradient, no such fact) is skipped; that its lengths have to be known,
     or that vmap runs it as a loop, is a note.
 
     Parameters:

@@ -85,7 +85,7 @@ def its_own_output(op: Op, arrays: Arrays) -> None:
         (twice,) = run_kernel(op, [once])
         _same_bits(twice, once if op.traits.idempotent else x, "applied twice")
         whole = not op.traits.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
-        require(whole, f"{once} are no whole numbers")
+        require(whole, f"{once} are not whole numbers")
 
 
 def order_of_elements(op: Op, arrays: Arrays) -> None:
@@ -111,7 +111,7 @@ def strides(op: Op, arrays: Arrays) -> None:
     (y, *_) = run_kernel(op, arrays)
     view = op.strided(contiguous(arrays[0].shape), y.shape)
     if view is None or not y.size:
-        raise NotTried("it is no view of elements")
+        raise NotTried("it is not a view of elements")
     bytes_ = [s * y.itemsize for s in view.strides]
     flat = np.ascontiguousarray(arrays[0]).reshape(-1)[view.offset :]
     np.testing.assert_array_equal(y, as_strided(flat, view.shape, bytes_))
@@ -132,7 +132,7 @@ def alias(op: Op, arrays: Arrays) -> None:
     """What is said to be a view of the first input is one."""
     looks = [y for y in run_kernel(op, arrays) if y.size and y.ndim]
     if not is_view(placed(op, arrays)[1]) or not looks:
-        raise NotTried("it is no view of elements")
+        raise NotTried("it is not a view of elements")
     for y in looks:
         shared = np.shares_memory(y, arrays[0])
         require(shared, "it is said to be a view, and shares no memory with its input")

@@ -19,7 +19,7 @@ def executed_type(op: Op, arrays: Arrays) -> None:
     for optimize in (True, False):
         outputs = compiled(placement, optimize=optimize)(*arrays)
         for value, t in zip(outputs, placement[1].outputs, strict=True):
-            require(isinstance(value, np.ndarray), f"{t.name} is no array: {value!r}")
+            require(isinstance(value, np.ndarray), f"{t.name} is not an array: {value!r}")
             of_type(value, t, f"{t.name}, which promised {t.type!r},")
             shared = any(np.shares_memory(value, a) for a in arrays)
             require(not shared, f"{t.name} shares memory with an input")

@@ -108,7 +108,7 @@ class _Symbol(NDArrayOperatorsMixin):
         return self.trace.call(ufunc, operands, expected, as_dtype(made))
 
     def __array_function__(self, *args: Any) -> Any:
-        raise _NotAnArray("a function of NumPy that is no ufunc")
+        raise _NotAnArray("a function of NumPy that is not a ufunc")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise _NotAnArray("the values")
@@ -159,7 +159,7 @@ class _Namespace:
     def where(condition: Any, x: Any, y: Any) -> _Symbol:
         """Each element of x where the condition holds, else of y."""
         if not isinstance(condition, _Symbol) or kind_of(condition.dtype) != "b":
-            raise _NotAnArray("a condition that is no bool")
+            raise _NotAnArray("a condition that is not a bool")
         dtype = as_dtype(np.result_type(*[_sample(_kind(o)) for o in (x, y)]))
         if any(isinstance(o, _Symbol) and o.dtype is not dtype for o in (x, y)):
             raise _NotAnArray("a choice between two dtypes")

@@ -152,7 +152,7 @@ def array_of(value: Any, dtype: DType | None = None) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, GraphGradError):
             raise
-        no = "is no array of numbers" if dtype is None else f"does not fit {dtype}"
+        no = "is not an array of numbers" if dtype is None else f"does not fit {dtype}"
         raise DTypeError(f"{reprlib.repr(value)} {no}: {error}") from None
 
 

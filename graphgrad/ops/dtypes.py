@@ -266,7 +266,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     Parameters:
         dtype: a dtype.
         kind: a dtype; or "bool", "signed integer", "unsigned integer", "integral", "real floating",
-            "complex floating" or "numeric"; or several in a tuple, of which one will do.
+            "complex floating" or "numeric"; or a tuple of several, any of which may apply.
 
     Returns: a bool.
 
@@ -285,7 +285,8 @@ def _is_of(dtype: DType, kind: Any) -> builtins.bool:
     if not isinstance(kind, str):
         return dtype is as_dtype(kind)
     if kind not in _KINDS:
-        raise DTypeError(f"{kind!r} is no kind of dtypes; there are {', '.join(map(repr, _KINDS))}")
+        kinds = ", ".join(map(repr, _KINDS))
+        raise DTypeError(f"{kind!r} is not a kind of dtypes; there are {kinds}")
     return kind_of(dtype) in _KINDS[kind]
 
 

@@ -40,7 +40,7 @@ _functions: dict[str, Callable[..., Any]] = {}
 class PyFunction(Op, interned=False):
     """What a Python function returns for the arrays it is given, checked against promised types.
 
-    Gradient: that of vjp, which builds graph; without one, a GradientError where a gradient is
+    Gradient: that of vjp, which is graph code; without one, a GradientError where a gradient is
         needed.
     """
 
@@ -217,8 +217,8 @@ def py_function(
 
     Returns: a tensor for one output, else a tuple.
 
-    Raises: ShapeError for no out_types; DTypeError for what is no (shape, dtype). A run raises
-    ExecutionError where f returns something else than out_types promise.
+    Raises: ShapeError for no out_types; DTypeError for one that is not a (shape, dtype). A run
+    raises ExecutionError where f returns something else than out_types promise.
 
     >>> y = gg.py_function(np.sin, [[0.0, 1.0]], [((2,), "float64")])
     >>> gg.evaluate(y).round(3)

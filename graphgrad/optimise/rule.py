@@ -139,7 +139,7 @@ def rule(
 ) -> Callable[[Callable[..., Made]], RewriteRule]:
     """Make a rewrite a rule for nodes of these op classes, or of the op classes that fit.
 
-    over: op classes of which one has to be behind an input. of: the same for nodes of one input,
+    over: op classes, one of which has to produce an input. of: the same for nodes of one input,
     or which op classes fit; the rewrite takes the node behind it as its second argument. TypeError
     for what are not op classes, and for none.
     """

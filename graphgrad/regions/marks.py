@@ -456,7 +456,7 @@ def _marked(target: Target) -> Site | None:
     region = region_of(target)
     if region is None:
         raise RegionError(
-            f"{target!r} is no marked region.\nSay `.each()` for the marks of its nodes, or "
+            f"{target!r} is not a marked region.\nSay `.each()` for the marks of its nodes, or "
             "select regions with select.rule(...)."
         )
     return region

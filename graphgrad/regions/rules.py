@@ -42,8 +42,8 @@ class Rule:
     """A gradient rule: fn(site, *dys) -> one gradient per input of the site.
 
     Parameters:
-        fn: the function; it builds graph. It returns a tensor, a number, an array, NO_GRAD, None or
-            DEFAULT for each input, as one value for one input, else in a list, tuple or mapping.
+        fn: the function; it is graph code. It returns a tensor, a number, an array, NO_GRAD, None
+            or DEFAULT for each input, as one value for one input, else in a list, tuple or mapping.
         name: what it is called in messages and pictures; None: the function's name.
         contract: what it declares itself to be; None: nothing.
         linear: whether it is linear in dys; None: find out from what it builds.

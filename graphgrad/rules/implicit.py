@@ -45,7 +45,8 @@ def fixed_point(
     [Bai, Kolter, Koltun 2019, "Deep equilibrium models"].
 
     Parameters:
-        f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
+        f: a function of z that returns tensors, of z's shape and dtype; it may read tensors around
+            it.
         start: where to begin; floating.
         tolerance: how small a step ends it, relative to 1 + the largest magnitude in z;
             a finite number >= 0.
@@ -84,7 +85,8 @@ def root(f: Equation, start: TensorLike, tolerance: float = 1e-12, limit: int = 
     The Jacobian is dense: for z of up to some thousand elements.
 
     Parameters:
-        f: a function of z that builds graph, of z's shape and dtype; it may read tensors around it.
+        f: a function of z that returns tensors, of z's shape and dtype; it may read tensors around
+            it.
         start: where to begin; floating.
         tolerance: how small a step ends it, relative to 1 + the largest magnitude in z;
             a finite number >= 0.
@@ -127,7 +129,7 @@ def linear_solve(matvec: Equation, b: TensorLike) -> Tensor:
     The matrix is dense: for x of up to some thousand elements.
 
     Parameters:
-        matvec: a linear function that builds graph; it may read tensors around it.
+        matvec: a linear function that returns tensors; it may read tensors around it.
         b: floating, any shape.
 
     Returns: a tensor of the shape and dtype of b.

@@ -102,7 +102,7 @@ def lsq(
         bits: how many bits a value has, an int in [2, 64]: n = 2**(bits - 1), p = n - 1; unsigned
             in [1, 64]: n = 0, p = 2**bits - 1.
         signed: whether there are multiples below zero.
-        inside: of what it is asked whether it is inside: "exact", of v, or as torch has it of
+        inside: of what it is asked whether it is inside: "exact", of v, or, as in torch, of
             "rounded" v, which is wider by half a step.
 
     Returns: a tensor of the shape and dtype of x.
@@ -135,7 +135,7 @@ def lsq(
 
 
 def _ends(bits: int, signed: bool) -> tuple[int, int]:
-    """The least and the greatest whole number of so many bits."""
+    """The least and the greatest integer of so many bits."""
     truth("signed", signed)
     (SIGNED_BITS if signed else BITS)("bits", bits)
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
@@ -161,7 +161,7 @@ def lsq_plus(
     initialization"].
 
     The value is step * (clip(rint(x / step) + z, low, high) - z). Of the paper's offset beta, zero
-    is -beta / step: a whole number when used, as runtimes of integers have it. For the weights of a
+    is -beta / step: an integer when used, as runtimes of integers have it. For the weights of a
     layer, with a step for each output: `lsq_plus(w, step, bits=8, axis=-1)`.
 
     Parameters:

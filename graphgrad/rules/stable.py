@@ -120,7 +120,7 @@ def masked(
     [the "double where" of autodiff folklore].
 
     Parameters:
-        f: a function of x that builds graph, element by element.
+        f: a function of x that returns tensors, element by element.
         mask: a function of x that gives a bool tensor of its shape.
         safe: a finite number at which f has a finite derivative, or a tensor that broadcasts to x.
 

@@ -23,7 +23,7 @@ def surrogate(f: Callable[..., Tensor]) -> Rule:
     dxs = the gradient of f at xs
     [Neftci, Mostafa, Zenke 2019, "Surrogate gradient learning in spiking neural networks"].
 
-    Parameters: f: builds graph; its results have the shapes and dtypes of the site's outputs.
+    Parameters: f: is graph code; its results have the shapes and dtypes of the site's outputs.
 
     Returns: a rule for any site.
 

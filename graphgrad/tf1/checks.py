@@ -106,7 +106,7 @@ def assert_type(tensor: Any, tf_type: Any, *_: Any, **__: Any) -> Operation:
 
 
 def assert_integer(x: Any, *_: Any, **__: Any) -> Operation:
-    """Raises TypeError for what holds no whole numbers."""
+    """Raises TypeError for what holds no integers."""
     t = convert_to_tensor(x)
     if not t.dtype.is_integer:
         raise TypeError(f"Expected {t.name} to be an integer, got {t.dtype.name}")

@@ -67,7 +67,7 @@ def test_the_largest_number_is_explained_unless_a_target_is_named(mlp):
     each = gg.attribute(mlp, X, "gradient", target=[0, 1, 0, 1])
     np.testing.assert_allclose(each.value, slopes(X, np.eye(2)[[0, 1, 0, 1]]), atol=1e-12)
     assert mlp(X) is not None  # the model is as it was
-    with pytest.raises(gg.ShapeError, match="is no place in an output"):
+    with pytest.raises(gg.ShapeError, match="is not an index of an output"):
         gg.attribute(mlp, X, "gradient", target=2)
 
 
@@ -226,7 +226,7 @@ def test_grad_cam_asks_where_it_does_not_know():
     image = np.random.default_rng(0).normal(size=(1, 6, 6, 2))
     with pytest.raises(gg.GradientError, match="no map that all of its convolutions end in"):
         gg.attribute(apart, image, "grad_cam")
-    with pytest.raises(gg.GradientError, match="Say it by channel_axis="):
+    with pytest.raises(gg.GradientError, match="Pass channel_axis="):
         gg.attribute(made, image, "grad_cam", layer="tokens")
     with pytest.raises(gg.GradientError, match="not 0"):
         gg.attribute(made, image, "grad_cam", layer="tokens", channel_axis=0)

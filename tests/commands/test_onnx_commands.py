@@ -63,7 +63,7 @@ def test_what_cannot_be_loaded_is_said(folder, tmp_path, capsys):
     assert "there is no file" in capsys.readouterr().err
     (tmp_path / "no.onnx").write_bytes(b"no model")
     assert main(["onnx", str(tmp_path / "no.onnx")]) == 2
-    assert "is no ONNX model" in capsys.readouterr().err
+    assert "is not an ONNX model" in capsys.readouterr().err
 
 
 @pytest.fixture

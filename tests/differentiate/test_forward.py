@@ -666,7 +666,7 @@ def test_linearity_of_pieces():
 
 
 def test_linearity_of_lengths_that_are_read_and_of_what_is_waited_for():
-    """A length is no value, and who runs first says when, not what."""
+    """A length is not a value, and who runs first says when, not what."""
     v, c = gg.placeholder((None,)), gg.placeholder((None,))
     after = gg.op_types()["After"]()
     check_linear([v + gg.zeros_like(v), gg.extend.apply(after, v, c)], [v])

@@ -526,7 +526,7 @@ def test_a_dtype_of_another_package_is_refused(tmp_path):
     pytest.importorskip("ml_dtypes")
     x = gg.placeholder((3,), gg.bfloat16, name="x")
     v = gg.variable([1.0, 2.0, 3.0], gg.bfloat16, name="v")
-    with pytest.raises(gg.ExportError, match="bfloat16 is no dtype of NumPy alone") as error:
+    with pytest.raises(gg.ExportError, match="bfloat16 is not a dtype of NumPy alone") as error:
         gg.export_numpy(gg.compile(x, gg.sum(x * v)), tmp_path / "f.py")
     for name in ("x", "v", "Multiply"):
         assert f"\n  {name}" in str(error.value)

@@ -361,7 +361,7 @@ def test_the_end_beyond_4_gib_is_that_of_the_standard(monkeypatch):
 
 
 def of_another_kind(tmp_path):
-    """Paths to what is there and is no file."""
+    """Paths to what is there and is not a file."""
     os.mkfifo(tmp_path / "pipe")
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
         server.bind(str(tmp_path / "socket"))

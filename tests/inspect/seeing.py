@@ -33,7 +33,7 @@ ONE_HOSTILE_NAME = [
     pytest.param(name, id=str(i), marks=() if i in (0, 11) else pytest.mark.ci)
     for i, name in enumerate(HOSTILE)
 ]
-"""By default those with quotes, and of what is no text."""
+"""By default those with quotes, and of what is not text."""
 
 pyparsing.ParserElement.enable_packrat()  # by which pydot reads twice as fast
 

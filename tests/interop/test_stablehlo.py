@@ -226,7 +226,7 @@ def test_what_is_no_such_file_is_an_error(path, tmp_path):
 
     about = json.loads(members["about.json"])
     refused("members", other=b"")
-    refused("no file of export_stablehlo", **{"about.json": b"{}"})
+    refused("not a file of export_stablehlo", **{"about.json": b"{}"})
     refused("version 2", **{"about.json": json.dumps({**about, "version": 2})})
     refused("", **{"about.json": b"{"})
     refused("", **{"function.bin": b"\0" * 64})

@@ -366,10 +366,10 @@ def test_weights_may_stay_in_the_file_of_the_model(stride, tmp_path, rng):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[", "no JSON of files"),
-        ("[1]", "no JSON of files"),
-        ('{"../m.onnx": ""}', "no file of the model's folder"),
-        ('{"": ""}', "no file of the model's folder"),
+        ("[", "not JSON of files"),
+        ("[1]", "not JSON of files"),
+        ('{"../m.onnx": ""}', "not in the model's folder"),
+        ('{"": ""}', "not in the model's folder"),
     ],
 )
 def test_metadata_of_shared_weights_are_not_trusted(saved, text, said):

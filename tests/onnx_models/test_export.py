@@ -361,7 +361,7 @@ def test_the_document_runs(tmp_path, monkeypatch):
     text = (Path(__file__).parents[2] / "docs" / "onnx.md").read_text()
     monkeypatch.chdir(tmp_path)
     names = {}
-    for title in ("A compiled function for other runtimes", "A model with its rules"):
+    for title in ("Export a compiled function", "A model with its rules"):
         part = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
         blocks = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
         assert blocks

@@ -24,7 +24,7 @@ def test_what_is_no_model(tmp_path):
     path = tmp_path / "m.onnx"
     for raw in (b"", b"PK\x03\x04", b"\xff" * 100, os.urandom(1000), b"\x08\x0a" * 10):
         path.write_bytes(raw)
-        refused(path, "no ONNX model")
+        refused(path, "not an ONNX model")
     with pytest.raises(OSError, match="No such file"):
         gg.onnx.load(tmp_path / "none.onnx")
 
@@ -66,7 +66,7 @@ def test_external_data_stay_in_the_folder(tmp_path):
         refused(path, "folder|not there")
     for offset, length in ((-1, 8), (4, 8), (0, 1 << 60), (1 << 60, 8), ("x", 8), (0, 4)):
         path.write_bytes(external("w", offset, length).SerializeToString())
-        refused(path, "bytes|no number")
+        refused(path, "bytes|no number|not a number")
     path.write_bytes(external("w").SerializeToString())
     np.testing.assert_array_equal(gg.onnx.load(path)([0, 0]), [1, 2])
     refused(external("w"), "load it from its folder")

@@ -141,7 +141,7 @@ RUNS = {
 }
 REFUSED = {
     "antialias": (LARGER % 'antialias = 1, mode = "linear"', "antialias .* from H"),
-    "scale": ("y = Resize (x, , {1., 1., 1.7, 1.})", r"scale 1.7\d* .* no multiple of 1/1024"),
+    "scale": ("y = Resize (x, , {1., 1., 1.7, 1.})", r"scale 1.7\d* .* not a multiple of 1/1024"),
     "output_shape": ("y = ConvTranspose <output_shape = [9, 9]> (x, w)", "it crops H - 7 places"),
     "fractions": ("y = Range({=0.5}, float, {=1.})", "counts by fractions"),
     "floats": ("c = Mul(float, {=0.5}) y = Range({=0.}, c, {=1.})", r"computed from .* run \(H\)"),

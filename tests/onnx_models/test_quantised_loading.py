@@ -104,7 +104,7 @@ def test_what_is_trainable_is_named(path):
 @pytest.mark.parametrize("rule", ["lsqplus", gg.rules.pact, lambda site, dy: dy])
 def test_other_rules_are_refused(rule, path):
     of_a_net("u8 s8 by channel", path)
-    with pytest.raises(gg.FileError, match="is no rule of grids"):
+    with pytest.raises(gg.FileError, match="is not a rule of grids"):
         gg.onnx.load(path, regions={"QuantizeLinear": rule})
 
 

@@ -49,7 +49,7 @@ CASES = {
 
 
 def saved(name, folder, more=()):
-    """A file of one operator, behind a product so that x is no input of the model."""
+    """A file of one operator, behind a product so that x is not an input of the model."""
     shape, weights, attributes, _ = CASES[name]
     made = node(name, ["h", *weights], ["y"], name="whole", **attributes)
     nodes = [node("Mul", ["x", "half"], ["h"]), made, *more]

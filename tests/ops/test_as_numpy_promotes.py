@@ -55,7 +55,7 @@ def wanted(name, dtypes):
     found = of_numpy(name, dtypes)
     kinds = {np.asarray(d).dtype.kind if d in NUMBERS else np.dtype(d).kind for d in dtypes}
     if name == "reciprocal" and kinds <= set("biu"):
-        return None  # 1 / n is no integer
+        return None  # 1 / n is not an integer
     if name in SHIFTS and kinds == {"b"}:
         return None
     if name in TAKES_MORE and "c" in kinds:

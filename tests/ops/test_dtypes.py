@@ -109,7 +109,7 @@ def test_the_namespace_says_what_it_can_do():
 
 def test_what_is_none_of_these_is_said():
     for fn, words in [
-        (lambda: gg.isdtype("float32", "floating"), "no kind"),
+        (lambda: gg.isdtype("float32", "floating"), "not a kind"),
         (lambda: gg.result_type(), "at least one"),
         (lambda: gg.finfo("int32"), "gg.iinfo"),
         (lambda: gg.iinfo("float32"), "gg.finfo"),

@@ -64,7 +64,7 @@ def test_slopes_at_the_ends_of_the_line(backend):
 
     found = [run(slope(f), ends, backend=backend) for f in (nn.squareplus, nn.soft_sign)]
     np.testing.assert_array_equal(found, [[0, 0, 1, 1, np.nan], [0, 0, 0, 0, np.nan]])
-    far = np.array([400.0, 700.0])  # where the square of exp(x) is no number
+    far = np.array([400.0, 700.0])  # where the square of exp(x) is not a number
     second = run(slope(slope(nn.log1mexp)), far, backend=backend)
     np.testing.assert_allclose(second, -np.exp(-far), rtol=1e-13)
 

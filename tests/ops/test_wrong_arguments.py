@@ -356,7 +356,7 @@ def test_a_tensor_for_an_int_says_that_it_has_no_value_yet():
         gg.sum(X, gg.placeholder((), "int64"))
 
 
-# --- what is no array ---------------------------------------------------------------------------
+# --- what is not an array ----------------------------------------------------------------------
 
 RAGGED = [1.0, [2.0]]
 
@@ -375,7 +375,7 @@ RAGGED = [1.0, [2.0]]
 )
 @pytest.mark.parametrize("value", [RAGGED, [[1.0, 2.0], [3.0]]])
 def test_lists_of_different_lengths_are_no_array_of_numbers(fn, value):
-    with pytest.raises(DTypeError, match="no array of numbers"):
+    with pytest.raises(DTypeError, match="not an array of numbers"):
         fn(value)
 
 

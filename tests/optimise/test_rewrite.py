@@ -219,7 +219,7 @@ def test_nor_is_what_stands_behind_anything_else():
 def test_a_rule_that_fails_is_named_with_the_node(made):
     @rule(Exp)
     def clumsy(node):
-        """Returns what is no tensor, or raises."""
+        """Returns what is not a tensor, or raises."""
         return 1 / 0 if made == "raise" else made
 
     with gg.Graph():

@@ -755,9 +755,9 @@ def test_S04_unmark_errors(graph, unchanged):
     with pytest.raises(gg.RegionError, match="member of <region 'default'") as error:
         graph.unmark("Cos")
     assert region.where in str(error.value)
-    with pytest.raises(gg.RegionError, match="no marked region"):
+    with pytest.raises(gg.RegionError, match="not a marked region"):
         graph.unmark(select.scope("enc"))
-    with pytest.raises(gg.RegionError, match="no marked region"):
+    with pytest.raises(gg.RegionError, match="not a marked region"):
         graph.unmark(select.nodes(z))
     with pytest.raises(gg.RegionError, match="selects nothing in"):
         graph.unmark("Log")

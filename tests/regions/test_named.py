@@ -130,7 +130,7 @@ def test_S04_what_stands_for_a_group_is_no_mark(graph, chain):
         graph.unmark(region)
     with pytest.raises(gg.RegionError, match="calls that name it only"):
         graph.mark(region, seven, replace=True)
-    with pytest.raises(gg.RegionError, match="no marked region"):
+    with pytest.raises(gg.RegionError, match="not a marked region"):
         graph.unmark(select.nodes(a, b))
     assert select.rule(None).find(graph) == []
 

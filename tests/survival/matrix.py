@@ -43,7 +43,7 @@ REFUSED |= {
     for column in COLUMNS
     if column.title.endswith(", unmarked")
 }
-"""An op's own gradient is no mark that could be taken off."""
+"""An op's own gradient is not a mark that could be taken off."""
 
 REFUSED |= {
     ("CapturedMapping", column.title): "which is not among its inputs"

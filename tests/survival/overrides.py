@@ -55,7 +55,7 @@ class Made:
     raws    what the inside computes
     ys      what is read outside
     extra   further tensors whose gradient is asked for
-    k       a tensor that is no input, and that a rule may capture
+    k       a tensor that is not an input, and that a rule may capture
     back    gradients of what the node that a column may mark reads, from one of what it gives
     beside  what else the site reads, to which no gradient flows
     """

@@ -67,7 +67,7 @@ def outcome(rule, journey):
 
 ELSEWHERE = {"black_box", "checkpoint", "checkpoint_chain", "conservation", "lrp_product"}
 ELSEWHERE |= {"relevance", "spsa"}
-"""What is no row, and is tried in tests/rules."""
+"""What is not a row, and is tried in tests/rules."""
 RULES = sorted(gg.rules.library().keys() - ELSEWHERE)
 ANSWERS = ("deep_shap", "deeplift", "epsilon_", "lrp_gamma")
 PYTHON = ("fixed_point", "jacobian_free", "linear_solve", "phantom", "root")

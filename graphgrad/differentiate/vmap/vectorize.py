@@ -38,7 +38,7 @@ def vectorize(
 
     Parameters:
         fn: takes tensors of one example and returns tensors.
-        excluded: places of arguments that are handed on as they are, as keywords are.
+        excluded: places of arguments that are passed on unchanged, like keywords.
         signature: the axes that one example has, as "(m,n),(n)->(m)"; None: none.
 
     Returns: a function of the same arguments with any axes in front, whose results have them, too.

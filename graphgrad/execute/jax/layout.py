@@ -222,8 +222,8 @@ def _check_known(layout: MeshLayout, given: Sequence[Tensor], variables: Sequenc
         if t in inputs or (type(t.node.op) is Variable and t.node.graph in graphs):
             continue
         raise GraphError(
-            f"shardings name {t.name} ({t.type!r}, built at {t.where}), which is no input of this "
-            "function and no variable of its graph; name inputs and variables"
+            f"shardings name {t.name} ({t.type!r}, built at {t.where}), which is neither an input "
+            "of this function nor a variable of its graph; name inputs and variables"
         )
 
 

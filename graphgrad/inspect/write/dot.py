@@ -70,8 +70,8 @@ def to_dot(
         shown: a graph, tensors, a compiled function, a program, a single node or region with what
             is around it, or what `graph_diff` returns.
         title: default: the graph's name, if it was given one.
-        saved_edges: whether to draw (dotted) what gradients read of the forward part: True, False,
-            or "auto": up to 300 nodes.
+        saved_edges: whether to draw (dotted) the edges from the forward pass into gradients: True,
+            False, or "auto": up to 300 nodes.
         collapse: boxes that are drawn as one node: "auto" (above 120 nodes, all but the outer ones
             that there is room for), "none", "all" (the outermost ones), or a list of regions and
             of names, which may be patterns, of scopes ("encoder/*"), rules ("ste") and regions

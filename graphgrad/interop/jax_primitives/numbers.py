@@ -33,7 +33,7 @@ def _rem(x: Tensor, y: Tensor, **_: Any) -> Any:
 def _polygamma(n: Tensor, x: Tensor, **_: Any) -> Any:
     order = getattr(n.node.op, "value", None)
     if order is None or np.any(order != np.rint(order)):
-        raise NotImplementedError("orders that are no known integers")
+        raise NotImplementedError("orders that are not known integers")
     return gg.special.polygamma(order.astype("int64"), x)
 
 

@@ -59,7 +59,7 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise FileError(f"an attribute has {raw!r:.80}, which is no text") from None
+        raise FileError(f"an attribute has {raw!r:.80}, which is not text") from None
 
 
 def subgraphs_of(node: Any) -> list[Any]:

@@ -38,7 +38,7 @@ def rule_of_grids(rule: Any) -> str:
     name = rule if isinstance(rule, str) else getattr(rule, "__name__", repr(rule))
     if name not in RULES or not (isinstance(rule, str) or rule is RULES[name]):
         near = did_you_mean(name, RULES, f"They are {', '.join(RULES)}.")
-        raise FileError(f"regions: {name:.80} is no rule of grids. {near}")
+        raise FileError(f"regions: {name:.80} is not a rule of grids. {near}")
     return str(name)
 
 

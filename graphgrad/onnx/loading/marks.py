@@ -74,5 +74,5 @@ def _json(told: dict[str, str], key: str, kind: type) -> Any:
     except ValueError:
         parsed = None
     if not isinstance(parsed, kind):
-        raise FileError(f"graphgrad.{key} is no JSON of a {kind.__name__}")
+        raise FileError(f"graphgrad.{key} is not JSON of a {kind.__name__}")
     return parsed

@@ -31,9 +31,9 @@ def parse_model(raw: bytes) -> Any:
     try:
         model.ParseFromString(raw)
     except Exception as error:  # protobuf's own, of whichever of its packages
-        raise FileError(f"it is no ONNX model: {error!s:.200}") from None
+        raise FileError(f"it is not an ONNX model: {error!s:.200}") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise FileError("it is no ONNX model: it has no graph, or no version of its operators")
+        raise FileError("it is not an ONNX model: it has no graph, or no version of its operators")
     if not OLDEST <= model.ir_version <= NEWEST_IR:
         raise FileError(
             f"it is of version {model.ir_version} of the format; {OLDEST} to {NEWEST_IR} are read"

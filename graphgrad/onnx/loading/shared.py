@@ -31,7 +31,7 @@ def check_shared(model: Any, folder: Path | None) -> None:
     try:
         named = dict(json.loads(text))
     except (ValueError, TypeError):
-        raise FileError(f"its metadata {WEIGHTS!r} are no JSON of files") from None
+        raise FileError(f"its metadata {WEIGHTS!r} are not JSON of files") from None
     for name, digest in named.items():
         found = digest_of(file_inside(folder, str(name), "what it shares weights with"))
         if found != digest:

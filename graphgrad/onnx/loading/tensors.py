@@ -150,7 +150,7 @@ def file_inside(folder: Path | None, location: str, what: str) -> Path:
         raise FileError(f"{what} lies in another file, {location!r:.80}; load it from its folder")
     given = Path(location)
     if not location or given.is_absolute() or ".." in given.parts or "\0" in location:
-        raise FileError(f"{what} lies at {location!r:.80}, which is no file of the model's folder")
+        raise FileError(f"{what} lies at {location!r:.80}, which is not in the model's folder")
     try:
         path = (folder / given).resolve(strict=True)
     except (OSError, RuntimeError):

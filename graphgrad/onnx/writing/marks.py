@@ -111,7 +111,7 @@ class Marked:
         try:
             body.metadata["graphgrad.attributes"] = json.dumps(dict(region.attrs))
         except (TypeError, ValueError):
-            self.refuse(region, f"its attributes {region.attrs} are no JSON")
+            self.refuse(region, f"its attributes {region.attrs} are not JSON")
             return
         try:
             self.functions[RULE, name] = self._rule(region, inside)
@@ -271,6 +271,6 @@ def _step_of(node: Node, around: Region | None) -> Step:
     region = node.region
     while region is not around:
         if region is None:
-            raise GraphError(f"{node!r} is read inside {around!r}, and is no input of it")
+            raise GraphError(f"{node!r} is read inside {around!r}, and is not an input of it")
         step, region = region, region.parent
     return step

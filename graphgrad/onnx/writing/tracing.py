@@ -137,7 +137,7 @@ class _Either:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         of_graph = self._theirs is None or _of_tensors((*args, *kwargs.values()))
         if of_graph and self._ours is None:
-            raise NoOnnxForm(f"its kernel calls {self._theirs}, which is no function of graphs")
+            raise NoOnnxForm(f"its kernel calls {self._theirs}, which is not a function of graphs")
         return _called(self._ours if of_graph else self._theirs, *args, **kwargs)
 
     def __getattr__(self, method: str) -> Any:

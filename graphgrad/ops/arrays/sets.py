@@ -216,8 +216,8 @@ def unique(
         fill_value: the value of missing entries; None: the least one.
 
     Returns: the distinct ones, (K,) or x with K along the axis, of its dtype; or a tuple of them
-    and, in this order, of what else is asked for, int64: places (K,), the inverse in the shape of x
-    (for an axis, one for each slice), counts (K,), which are 0 for those that are missing.
+    and, in this order, of the other requested results, int64: places (K,), the inverse in the shape
+    of x (for an axis, one for each slice), counts (K,), which are 0 for those that are missing.
 
     Raises: ShapeError if x has no such axis, or for a negative size.
 

@@ -53,10 +53,10 @@ class FakeQuantise(Kinds, Elementwise):
 
     Gradient: dx = 0, a step; dstep = dy * y / step; dzero = -dy * step where the clip acts, else 0.
 
-    It rounds as QuantizeLinear of ONNX does: the quotient half to even, then the whole number zero
+    It rounds as QuantizeLinear of ONNX does: the quotient half to even, then the integer zero
     is added. Inputs: x, step and zero, of one floating dtype, which broadcast.
 
-    low, high  the least and the greatest whole number of the grid
+    low, high  the least and the greatest integer of the grid
     """
 
     low: int

@@ -169,7 +169,7 @@ def cho_solve(c_and_lower: tuple[TensorLike, bool], b: TensorLike, /) -> Tensor:
     """The z with x @ z = b, given a Cholesky factor of x.
 
     Parameters:
-        c_and_lower: the factor, of which one triangle is read, and whether that is the lower one.
+        c_and_lower: the factor (one triangle of it is read), and whether that is the lower one.
         b: (..., N, K), or (N,) for one vector; the axes before broadcast.
 
     Returns: z, of the shape of b, broadcast.

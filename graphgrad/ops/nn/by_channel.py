@@ -131,7 +131,7 @@ class _Steps(NamedTuple):
     """An axis of an image under a window that takes steps s, of entries d apart.
 
     Pixel p = s q + r of the image with its borders is seen by entry k from place q + (r - k d) / s,
-    where that is a whole number. It is not above q, so dz needs `before` zeros in front.
+    where that is an integer. It is not above q, so dz needs `before` zeros in front.
     """
 
     axis: Extent

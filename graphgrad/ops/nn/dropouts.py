@@ -119,8 +119,9 @@ def alpha_dropout(
 
     Returns: shape and dtype of x.
 
-    Raises: ShapeError if channels of less than two axes are asked for, or for another format;
-        ValueError for another rate; DTypeError for another seed, or if x is complex.
+    Raises: ShapeError if whole channels are requested of an x with fewer than two axes, or for
+        another format; ValueError for another rate; DTypeError for another seed, or if x is
+        complex.
 
     Gradient: dx = a * dy where the element was kept, else 0, with a = 1 / sqrt(q + s**2 q (1 - q)),
         q = 1 - rate and s = selu(-inf).

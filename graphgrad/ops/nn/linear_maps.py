@@ -110,7 +110,7 @@ def _padding_row(table: Tensor, row: int | None) -> int | None:
         return None
     count = known_length("padding_idx", table, 0)
     if not -count <= row < count:
-        raise ShapeError(f"padding_idx {row} is no row of {table.type!r}")
+        raise ShapeError(f"padding_idx {row} is not a row of {table.type!r}")
     return row % count
 
 

@@ -37,7 +37,7 @@ def real_operands(what: str, *operands: TensorLike) -> tuple[Tensor, ...]:
 
 
 def _floating(dtype: Any) -> bool:
-    """Whether it is the dtype of tensors or arrays that are not whole numbers."""
+    """Whether it is the dtype of tensors or arrays that are not integers."""
     return not isinstance(dtype, int | float | complex) and kind_of(dtype) not in "biu"
 
 

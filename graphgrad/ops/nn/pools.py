@@ -470,7 +470,7 @@ def _emptied(x: Tensor, axis: int, count: Any) -> Tensor:
 
 
 def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC") -> Tensor:
-    """Means over as many windows as are asked for; of 1, the mean of the whole image.
+    """Means over the requested number of windows; of 1, the mean of the whole image.
 
     Window i of m along a length n goes from floor(i n / m) to ceil((i + 1) n / m).
 
@@ -509,7 +509,7 @@ def adaptive_avg_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC"
 
 
 def adaptive_max_pool(x: TensorLike, output_size: Any, data_format: str = "NHWC") -> Tensor:
-    """The largest elements of as many windows as are asked for, those of adaptive_avg_pool.
+    """The largest elements of the requested number of windows, those of adaptive_avg_pool.
 
     Parameters:
         x: an image of one to three spatial axes; integer or floating.

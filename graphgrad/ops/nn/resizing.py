@@ -397,7 +397,7 @@ class _Sampler:
 
 
 def _rounded(t: Tensor) -> Tensor:
-    """The nearest whole number, of two the even one."""
+    """The nearest integer, of two the even one."""
     return rint(t)
 
 

@@ -35,7 +35,7 @@ def multinomial(
     """How often each of K things happens in n independent choices of one of them.
 
     Parameters:
-        n: whole numbers from 0 up to 2**53, of the shape of p without its last axis, or that
+        n: integers from 0 up to 2**53, of the shape of p without its last axis, or that
             broadcast to it.
         p: (..., K), at least 0, with a finite sum above 0: how likely each is, in proportion.
         shape: ints and lengths, how many: axes before those of p.

@@ -190,7 +190,7 @@ def poisson(
     seed: TensorLike | None = None,
     dtype: Any = "int64",
 ) -> Tensor:
-    """Whole numbers of chance mean**y * exp(-mean) / y!.
+    """Random integers with probability mean**y * exp(-mean) / y!.
 
     Parameters:
         shape: ints and lengths, or a tensor of the shape wanted.
@@ -230,7 +230,7 @@ def binomial(
 
     Parameters:
         shape: ints and lengths, or a tensor of the shape wanted.
-        n, p: whole numbers from 0 up to 2**53, and probabilities; they broadcast to the shape.
+        n, p: integers from 0 up to 2**53, and probabilities; they broadcast to the shape.
             Where they are none, the result is -1.
         seed: an int or a scalar integer tensor; the same one gives the same numbers. None: new ones
             in every run.

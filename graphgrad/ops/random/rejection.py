@@ -241,7 +241,7 @@ def _normal(xp: Any, word: Any) -> Any:
 
 
 def _hat(xp: Any, u: Any, a: Any, b: Any, centre: Any) -> tuple[Any, Any]:
-    """The whole number that a uniform one is transformed to, and its distance from the ends."""
+    """The integer that a uniform one is transformed to, and its distance from the ends."""
     u = u - 0.5
     us = 0.5 - xp.abs(u)
     return xp.floor((2 * a / us + b) * u + centre), us

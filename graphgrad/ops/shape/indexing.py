@@ -561,7 +561,7 @@ def as_index(part: Any) -> Any:
     if isinstance(part, Length):
         return as_tensor(part)
     if isinstance(part, list | tuple) and any(isinstance(p, Tensor) for p in part):
-        raise DTypeError("a list of tensors is no index; use gg.stack")
+        raise DTypeError("a list of tensors is not an index; use gg.stack")
     check_unmasked(part)
     array = np.asarray(part)
     if isinstance(part, list | tuple) and not array.size:

@@ -883,7 +883,7 @@ def _frequencies(make: Any, n: Any, d: float, dtype: Any, device: Any, *, half: 
 
 
 def fftshift(x: TensorLike, /, axes: Any = None) -> Tensor:
-    """x with the frequency 0 in the middle, as fft has it first.
+    """x with the frequency 0 in the middle, where fft has it first.
 
     Parameters:
         x: any shape and dtype.

@@ -202,7 +202,7 @@ FRACTIONS = 64
 
 
 def _digamma_of(n: int) -> float:
-    """digamma of a whole number."""
+    """digamma of an integer."""
     return sum(1 / k for k in range(1, n)) - 0.57721566490153286
 
 

@@ -39,7 +39,7 @@ def _diagonal(g: Tensor) -> Tensor:
     return m.sum(g * m.eye(m.length(g, 0), dtype=g.dtype), -1)
 
 
-@together("the sum of gradients, as differentiation has it", fan=True, linear=True)
+@together("the sum of gradients, as in differentiation", fan=True, linear=True)
 def jd_sum(ds: list[Tensor]) -> Tensor:
     """The sum."""
     return sum(ds[1:], ds[0])

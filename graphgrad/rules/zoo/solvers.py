@@ -1,4 +1,4 @@
-"""Solvers as layers: `solve` is a function of costs (..., n) that builds graph, asked again."""
+"""Solvers as layers: `solve` is a function of costs (..., n) that returns tensors, asked again."""
 
 from __future__ import annotations
 

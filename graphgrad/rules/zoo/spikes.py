@@ -170,7 +170,7 @@ def multi_spike(
     return _at_multiples(x, width, scale, threshold, above)
 
 
-@slope("Weidel and Sheik 2021, as sinabs has it", traps="sinabs has no upper end of the window")
+@slope("Weidel and Sheik 2021, as in sinabs", traps="sinabs has no upper end of the window")
 def heaviside_window(
     x: Tensor, window: Positive = 1.0, threshold: Positive = 1.0, upper: bool = False
 ) -> Tensor:

@@ -159,7 +159,7 @@ def _or_zero(x: Any, y: Any) -> Any:
 
 
 def _by_no_zero(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A division; an error where whole numbers are divided by a constant that holds a zero."""
+    """A division; an error where integers are divided by a constant that holds a zero."""
 
     def lower(trace: Any, op: Any, x: Any, y: Any) -> Any:
         divisor = trace.constant(op.inputs[1]) if y.dtype.kind in "iu" else None

@@ -275,7 +275,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) ->
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: Name = None
 ) -> Tensor:
-    """Of another type, scaled from its whole numbers to [0, 1] or back."""
+    """Of another type, scaled from its integers to [0, 1] or back."""
     x, kind = convert_to_tensor(image), as_dtype(dtype)
     if x.dtype.is_integer and kind.is_floating:
         return M.multiply(M.cast(x, kind), 1.0 / float(x.dtype.max))

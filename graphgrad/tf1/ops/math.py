@@ -64,12 +64,12 @@ def _kind(value: Any) -> Any:
 
 
 def truediv(x: Any, y: Any, name: Name = None) -> Tensor:
-    """x / y; whole numbers are made floating ones first."""
+    """x / y; integers are made floating ones first."""
     return _quotients(x, y, name or "truediv", "RealDiv")
 
 
 def div(x: Any, y: Any, name: Name = None) -> Tensor:
-    """x / y; of whole numbers the floor of it."""
+    """x / y; of integers the floor of it."""
     return _quotients(x, y, name or "div", "FloorDiv")
 
 
@@ -81,12 +81,12 @@ def divide(x: Any, y: Any, name: Name = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: Name = None) -> Tensor:
-    """x / y, and 0 where y is; whole numbers are made floating ones first."""
+    """x / y, and 0 where y is; integers are made floating ones first."""
     return _quotients(x, y, name or "div_no_nan", "DivNoNan", "DivNoNan")
 
 
 def round(x: Any, name: Name = None) -> Tensor:
-    """To the nearest whole number, the even one of two; whole numbers stay the tensor they are."""
+    """To the nearest integer, the even one of two; integers stay the tensor they are."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else apply("Round", x, name=name)
 
@@ -436,7 +436,7 @@ def bincount(
     maxlength: Any = None,
     dtype: Any = "int32",
 ) -> Tensor:
-    """How often each whole number comes."""
+    """How often each integer comes."""
     arr = cast(arr, "int32")
     any_there = cast(greater(apply("Size", arr, out_type="int32"), 0), "int32")
     size = any_there * (reduce_max(arr) + 1)

@@ -44,7 +44,7 @@ def random_uniform(
     seed: Any = None,
     name: Name = None,
 ) -> Tensor:
-    """Uniform between two bounds; whole numbers need maxval."""
+    """Uniform between two bounds; integers need maxval."""
     kind = as_dtype(dtype)
     if maxval is None:
         if kind.is_integer:

@@ -266,7 +266,7 @@ def test_a_folder_that_is_a_file_is_done_without(folder):
 def test_a_relative_name_is_warned_of_and_nothing_is_kept(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRAPHGRAD_CACHE", name)
-    with pytest.warns(RuntimeWarning, match=f"GRAPHGRAD_CACHE='{name}' is no absolute path"):
+    with pytest.warns(RuntimeWarning, match=f"GRAPHGRAD_CACHE='{name}' is not an absolute path"):
         assert cache.folder() is None
     with pytest.warns(RuntimeWarning):
         written(tmp_path)

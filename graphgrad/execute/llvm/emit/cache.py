@@ -43,7 +43,7 @@ def _base() -> Path | None:
         if named.lower() in ("", "off", "0"):
             return None
         if not os.path.isabs(named):
-            message = f"GRAPHGRAD_CACHE={named!r} is no absolute path: no compiled code is kept"
+            message = f"GRAPHGRAD_CACHE={named!r} is not an absolute path: no compiled code is kept"
             warn(message, RuntimeWarning, stacklevel=2)
             return None
         return Path(named)

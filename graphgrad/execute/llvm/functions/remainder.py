@@ -8,7 +8,7 @@ from .lanes import rarely
 
 
 def rest(x: Value, y: Value) -> Value:
-    """|x| - n |y| for the whole number n that leaves it in [0, |y|), with the sign of x.
+    """|x| - n |y| for the integer n that leaves it in [0, |y|), with the sign of x.
 
     n is the quotient without its fraction, or one off after rounding. As long as it is exact, so is
     the difference, which fits into a float however the quotient was rounded. Longer quotients, NaN

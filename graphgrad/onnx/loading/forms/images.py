@@ -167,7 +167,8 @@ def _scaled(n: Any, scale: float) -> Any:
         return scaled_length(n, scale)
     except ShapeError:
         raise FileError(
-            f"its scale {scale} of the open length {n} is no multiple of 1/{FINEST}. {GIVE_SHAPES}"
+            f"its scale {scale} of the open length {n} is not a multiple of 1/{FINEST}. "
+            f"{GIVE_SHAPES}"
         ) from None
 
 

@@ -259,7 +259,7 @@ def _range(call: OperatorCall) -> Any:
 
 
 def _bound(value: Any) -> Any:
-    """A length where a tensor is no more than one of another dtype; a whole number as an int."""
+    """A length where a tensor is no more than one of another dtype; an integer as an int."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value == np.rint(value):
         return value.astype("int64")
     length = told_by(value) if isinstance(value, Tensor) else None
@@ -366,7 +366,7 @@ def _space_to_depth(call: OperatorCall) -> Tensor:
 def _image(x: Tensor) -> tuple[Any, int, Any, Any]:
     n, *rest = lengths_of(x)
     if len(rest) != 3 or not isinstance(rest[0], int) or RunLength in map(type, rest):
-        raise ShapeError(f"{x!r} is no image of known channels (N, C, H, W)")
+        raise ShapeError(f"{x!r} is not an image of known channels (N, C, H, W)")
     c, h, w = rest
     return n, c, h, w  # type: ignore[return-value]
 
