@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from .each import by_law, crossed, each, judge, together
+from .each import by_law, crossed, each, every, judge, together
 
 
 def cases(*numbers):
@@ -66,7 +66,7 @@ def test_cases_are_run_by_the_group_of_their_name_with_fixtures_beside_them():
     assert list(inspect.signature(law).parameters) == [name, "known"]
     assert list(mark.kwargs["ids"]) == ["Add", "Sub"]
     for group in groups:
-        law(group, known=True)
+        law(*group.values, known=True)
     assert seen == [(1, 2, True), (5, 6, True), (3, 4, True)]
 
 
@@ -89,7 +89,20 @@ def tried_by(decorate):
     test.__signature__ = inspect.signature(lambda x, y: None)
     (mark,) = decorate(test).pytestmark
     groups = zip(mark.kwargs["ids"], mark.args[1], strict=True)
-    return {name: [arguments for _, arguments in cases] for name, cases in groups}
+    return {name: [arguments for _, arguments in group.values[0]] for name, group in groups}
+
+
+def test_of_a_row_each_nth_is_tried_and_as_many_by_ci_in_turns(monkeypatch):
+    def marks(n):
+        return [[mark.name for mark in case.marks] for case in every(n, range(6))]
+
+    assert marks(1) == [[]] * 6
+    assert marks(3) == [[], ["ci"], ["slow"]] * 2
+    monkeypatch.setenv("GRAPHGRAD_SAMPLE", "2:0")
+    assert marks(1) == [[], ["ci"]] * 3
+    monkeypatch.setenv("GRAPHGRAD_SAMPLE", "2:7")
+    assert marks(1) == [["ci"], []] * 3
+    assert marks(3) == [["slow"]] * 3 + [[], ["ci"], ["slow"]]
 
 
 def test_combinations_are_all_there_in_a_test_for_each_of_the_first():

@@ -51,7 +51,7 @@ def identity(
         ranges: for each argument the numbers between which both are defined; all, by default.
 
     Raises: ValueError for a name that is taken, where the two differ, with the arguments, and where
-    what is written is met by no form of its own; TypeError for what is no function;
+    the written formula matches no form of its own; TypeError for anything that is not a function;
     MissingBackendError without mpmath.
 
     >>> gg.extend.identity(
