@@ -28,6 +28,7 @@ def test_what_is_spelled_twice_is_one_input(name, tmp_path):
     assert "too long" not in page
 
 
+@pytest.mark.ci
 def test_arrays_of_open_lengths_have_a_page(tmp_path):
     with gg.Graph():
         x, y = gg.placeholder(("A", 2)), gg.placeholder(("A", 1))

@@ -140,7 +140,7 @@ def family(name):
     return name.partition(",")[0]
 
 
-@each([case for case in CASES if case[2] != "jax" or case[1] in FEW], family)
+@each([case for case in CASES if case[2] != "jax" or case[1] in FEW], family, sample=2)
 def test_what_a_run_refuses_is_one_error_on_every_backend(row_name, backend):
     """On the plain value, in the gradient, in a branch that is taken, a loop and a batch; a run
     before and after it is not disturbed."""

@@ -35,7 +35,7 @@ OF_ELEMENTS, MORE_OF_ELEMENTS = first_and_more([c for c in WITH_INPUTS if c[1].e
 OTHERS, MORE_OTHERS = first_and_more([c for c in WITH_INPUTS if not c[1].elementwise])
 
 
-@each(by_law(LAWS, [*OF_ELEMENTS, *OTHERS]))
+@each(by_law(LAWS, [*OF_ELEMENTS, *OTHERS]), sample=2)
 def test_vmap_of_an_op_is_the_loop_over_examples_in_a_few_nodes(law, op, arrays):
     law(op, arrays)
 

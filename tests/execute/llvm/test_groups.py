@@ -103,6 +103,7 @@ def test_children_compile_though_a_thread_of_the_parent_was_compiling(request):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.ci
 def test_functions_come_and_go_while_the_garbage_collector_works(monkeypatch):
     """In cycles, with kernels forgotten at once: what still runs has its code."""
     monkeypatch.setattr(groups, "KEPT", 1)
