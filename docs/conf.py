@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from building import docstrings, machines, pages, times
+from building import docstrings, machines, notebooks, pages, times
 from sphinx.pycode import ModuleAnalyzer
 
 project = "graphgrad"
@@ -69,4 +69,6 @@ def setup(app):
     app.connect("autodoc-process-signature", docstrings.signature)
     app.connect("autodoc-skip-member", docstrings.skipped)
     app.connect("html-page-context", machines.page)
+    app.add_config_value("notebook_links", [], "html", [list])
+    app.connect("html-page-context", notebooks.at_head)
     app.connect("build-finished", machines.index)

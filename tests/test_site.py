@@ -115,3 +115,23 @@ def test_every_page_is_listed_once(machines):
         "# graph\n\n> It does.\n\n## A\n\n- [A](a.md): All of a.\n- [B](b.md): All b.\n\n"
         "## More\n\n- [C](c.md): A page\n"
     )
+
+
+def test_notebooks_are_linked_only_where_there_are_places(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    from building import notebooks
+
+    def body(name, *places):
+        app, context = SimpleNamespace(config=SimpleNamespace(notebook_links=places)), {"body": "b"}
+        notebooks.at_head(app, name, "page.html", context, None)
+        return context["body"]
+
+    tutorial, colab = "_made/tutorials/plot_1_first", "https://example.org/github/a/b/blob/main/"
+    assert body(tutorial) == "b"
+    assert body("index", f"Open in Colab={colab}") == "b"
+    link = f'<a href="{colab}plot_1_first.ipynb">Open in Colab</a>'
+    lite = '<a href="https://example.org/lab?path=plot_1_first.ipynb">Try</a>'
+    made = body(tutorial, f"Open in Colab={colab}", "Try=https://example.org/lab?path=")
+    assert made == f'<p class="notebooks">{link} {lite}</p>b'
+    with pytest.raises(ValueError, match="TEXT=https://ADDRESS"):
+        body(tutorial, "Open in Colab")
