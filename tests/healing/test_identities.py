@@ -37,6 +37,11 @@ SELDOM = (
     "variance",
     "covariance",
     "x_log_ratio",
+    "logit",
+    "log_square_less_tangent",
+    "square_of_distance",
+    "difference_of_squares",
+    "log_cosh_of_softplus",
 )
 """What gains at points that are not among those, in fewer bits."""
 POINTS = [s * 10.0**e for e in (-160, -20, -8, -2) for s in (1, -1)]
@@ -125,7 +130,7 @@ def compared(identity, dtype, count):
         slack *= 100 if identity.name in MATRICES else 1
         floor = (
             1.0
-            if identity.name in (*MATRICES, *SHARES, *ANGLES)
+            if identity.name in (*MATRICES, *SHARES, *ANGLES, *ROUNDED)
             else 8 * float(limits.smallest_normal)
         )
         if identity.name == "mean_by_softmax":

@@ -9,15 +9,15 @@ from ...ops.base import like
 from ...ops.create.creation import ones_like
 from ...ops.elementwise.bounds import maximum, minimum
 from ...ops.elementwise.exponential import exp, expm1, log, log1p, sqrt
-from ...ops.elementwise.logic import isfinite, logical_and, logical_or, where
+from ...ops.elementwise.logic import isfinite, logical_and, logical_not, logical_or, where
 from ...ops.elementwise.magnitudes import abs as absolute
-from ...ops.elementwise.trigonometry import arctan, cos, sin
+from ...ops.elementwise.trigonometry import arctan, cos, sin, sinh, tanh
 from ...ops.nn.activations import sigmoid
 from ...ops.special.error import erf, erfc
 from .exponentials import sigmoid_slope
 from .norms import lengths
 from .quotients import expm1c, expm1c_slope, sinc
-from .stable import Function, gap, series, signed_gap, sloped
+from .stable import Function, gap, near_zero, series, signed_gap, sloped
 
 _ARCTANH = [1 / (2 * k + 1) for k in range(15)]
 
@@ -182,8 +182,9 @@ def compound(x: Tensor, y: Tensor) -> Tensor:
     one = 1.0 + x
     inside = absolute(x) < 1.0
     rest = where(inside, where(inside, x, 0.0) - (where(inside, one, 1.0) - 1.0), 0.0)
-    exact = rest == 0
-    return one**y * exp(where(exact, 0.0, y) * (rest / where(exact, 1.0, one)))
+    power = one**y
+    exact = logical_or(rest == 0, logical_or(power == 0, logical_not(isfinite(power))))
+    return power * exp(where(exact, 0.0, y) * (where(exact, 0.0, rest) / where(exact, 1.0, one)))
 
 
 @sloped(_compound_slopes)
@@ -191,6 +192,16 @@ def compound_less_one(x: Tensor, y: Tensor) -> Tensor:
     """(1 + x)**y - 1."""
     power = y * log1p(x)
     return where(absolute(power) < 0.5, expm1(power), compound(x, y) - 1.0)
+
+
+def sinh_less_tanh(x: Tensor) -> Tensor:
+    """sinh(x) - tanh(x) to all digits."""
+
+    def near(x: Tensor) -> Tensor:
+        s = sinh(0.5 * x)
+        return 2.0 * tanh(x) * (s * s)
+
+    return near_zero(x, 1.0, near, lambda x: sinh(x) - tanh(x))
 
 
 @sloped(lambda dy, x, y: (2.0 * dy * x, -2.0 * dy * y))

@@ -19,8 +19,8 @@ cosh_square_less_one = peephole: cosh(x)**2 - 1 -> sinh(x)**2
     cancels near 0 | DLMF_4
 tan_less_sin = peephole: tan(x) - sin(x) -> 2 tan(x) sin(x / 2)**2
     cancels near 0 | DLMF_4
-sinh_less_tanh = peephole: sinh(x) - tanh(x) -> 2 tanh(x) sinh(x / 2)**2
-    cancels near 0 | DLMF_4
+sinh_less_tanh = regimes: sinh(x) - tanh(x) -> 2 tanh(x) sinh(x / 2)**2 near 0
+    cancels near 0 | DLMF_4 | stable sinh_less_tanh(x)
 tan_of_half = peephole: (1 - cos(x)) / sin(x) -> tan(x / 2)
     0 / 0 at 0 | DLMF_4
 half_of_tan = peephole: sin(x) / (1 + cos(x)) -> tan(x / 2)
