@@ -1345,3 +1345,20 @@ def test_overrides_of_one_call_reach_loops_in_branches_of_loops():
     y = gg.fori_loop(0, 2, outer, x)
     dx = gg.gradients(y, x, overrides={"Sin": lambda site, dy: dy * 5.0})
     np.testing.assert_allclose(value(dx, {x: np.array([0.1, 0.2])}), [25.0, 25.0])
+
+
+def test_S15_a_rule_within_a_rule_ends_at_the_gradients_of_both():
+    def inner(site, dz):
+        a, b = site.inputs
+        return gg.NO_GRAD, gg.gradients(a * b, b)
+
+    def outer(site, dy):
+        (x,) = site.inputs
+        with gg.override_gradient(inner):
+            z = dy * x
+        return gg.gradients(z, x)
+
+    x = gg.constant(0.5)
+    with gg.override_gradient(outer):
+        y = gg.sin(x)
+    assert gg.evaluate(gg.gradients(y * y, x)) == 2 * np.sin(0.5)
