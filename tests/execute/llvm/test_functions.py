@@ -129,6 +129,17 @@ def test_what_is_computed_with_another_is_the_same(name):
     assert ulps(compiled(of_pair, "float")(x), compiled(HELPERS[name], "float")(x)) == 0
 
 
+def test_a_pair_is_computed_once_in_a_block_and_again_in_the_next():
+    t = Body(Module(jit.host()))
+    x = Value(t, "float", 4, "%x")
+    for blocks in (1, 2):
+        for _ in range(2):
+            call_pair(PAIRS["tanh"][0], x)
+            call_pair(PAIRS["tanh_slope"][0], x)
+        assert sum("@tanh_and_slope" in line for line in t.lines) == blocks
+        t.label("next")
+
+
 @pytest.mark.parametrize("name", ["exp", "tanh", "tanh_slope", "log1p", "sin", "erfc"])
 def test_every_machine_computes_the_same(name):
     """Without AVX-512, without AVX, in scalars, in vectors of two: bit by bit."""
