@@ -176,6 +176,7 @@ def test_S37_calls_in_calls_end_with_an_error_that_says_so_or_not_at_all(act):
         gg.cond(y > 0.0, lambda: y, lambda: x)
 
 
+@pytest.mark.ci
 def test_S37_the_graph_is_of_use_after_it_was_too_deep():
     g, x, y = asking(DEEP)
     before = len(g.regions)

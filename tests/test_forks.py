@@ -89,6 +89,7 @@ for work in (differentiate, register, state):
 """
 
 
+@pytest.mark.ci
 def test_children_differentiate_though_a_thread_of_the_parent_was_differentiating():
     """And they register rules and write states."""
     passes(WORKING)

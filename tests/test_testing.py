@@ -65,6 +65,7 @@ def test_every_registered_rule_is_an_item(run):
     )
 
 
+@pytest.mark.ci
 def test_examples_say_what_a_rule_is_for(run):
     conftest = """
     import numpy as np, graphgrad as gg
@@ -81,6 +82,7 @@ def test_without_the_flag_nothing_is_imported(run):
     run("raise AssertionError", flag="-rA").assert_outcomes(passed=1)
 
 
+@pytest.mark.ci
 def test_examples_for_a_rule_that_is_not_there_are_an_error(run):
     conftest = "def pytest_graphgrad_examples():\n    return {'leeky': None}"
     done = run(RULES, conftest)

@@ -112,6 +112,7 @@ def _ended(arguments):
     return done.returncode, done.stderr.decode()
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
 def test_a_reader_that_has_seen_enough_is_no_error():
     for arguments in (["ops"], ["dot", MODELS + "graph"]):

@@ -646,6 +646,7 @@ def test_S27_a_part_of_a_graph_without_the_whole_group_has_the_same_gradients():
 # --- threads -------------------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 def test_S31_threads_with_other_overrides_on_one_graph():
     with gg.Graph() as graph:
         x = y = placeholder(())
@@ -727,6 +728,7 @@ def test_S37_calls_within_the_call_do_not_work_the_overrides_out_again(rule, ove
     assert flat(cost)
 
 
+@pytest.mark.ci
 def test_S37_many_groups_in_one_call_and_one_group_in_many_calls():
     def many_groups(n):
         with gg.Graph():

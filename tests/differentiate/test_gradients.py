@@ -397,6 +397,7 @@ def test_S37_regions_in_a_long_chain():
     assert value(gg.gradients(y, x)) == 1
 
 
+@pytest.mark.ci
 def test_S37_a_long_chain_inside_a_region():
     x = placeholder(())
     with gg.override_gradient(default):
@@ -449,6 +450,7 @@ def test_S37_a_boundary_costs_nothing_in_a_call_that_does_not_touch_its_region()
     assert cost(1_000) < 1.2 * cost(10)
 
 
+@pytest.mark.ci
 def test_S37_many_calls_on_one_graph_stay_linear():
     def cost(count):
         with gg.Graph():
@@ -470,6 +472,7 @@ def test_S37_a_chain_of_regions_that_ask_for_their_default_stays_linear():
     assert cost(400) < 4.4 * cost(100)
 
 
+@pytest.mark.ci
 def test_S37_second_order_of_a_chain_of_regions_stays_linear():
     def cost(count):
         with gg.Graph():
@@ -510,6 +513,7 @@ def test_S37_the_collector_is_as_it_was():
     assert gc.isenabled()
 
 
+@pytest.mark.ci
 def test_S37_threads_differentiate_graphs_of_their_own():
     found = {}
 

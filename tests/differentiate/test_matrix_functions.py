@@ -124,6 +124,7 @@ def test_divided_differences_of_every_spacing_keep_their_digits():
     np.testing.assert_allclose(found, want, rtol=2e-13)
 
 
+@pytest.mark.ci
 def test_third_order_of_the_exponential():
     """Of exp at 0 along E three times it is the sum of W * E**3."""
     with gg.Graph():

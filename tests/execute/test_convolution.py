@@ -12,6 +12,8 @@ from graphgrad.execute.numpy import convolution
 from graphgrad.execute.numpy.convolution import convolve, gradient_of_filter, gradient_of_image
 from graphgrad.ops.nn.conv2d import Conv2D, geometries
 
+from ..each import every
+
 CASES = [
     *geometries(),
     (Conv2D((1, 1), "SAME", "NHWC"), (2, 9, 8, 16), (3, 3, 16, 10)),
@@ -59,7 +61,7 @@ def channels_last(op, a):
     return a.transpose(0, 2, 3, 1) if op.data_format == "NCHW" else a
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", every(2, [3, 1]))
 @pytest.mark.parametrize(("op", "image", "filters"), CASES, ids=str)
 def test_the_three_are_what_they_say(op, image, filters, threads, tiles, few):
     rng = np.random.default_rng(0)

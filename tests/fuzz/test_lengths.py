@@ -46,6 +46,7 @@ def test_thousands_of_random_programs_on_open_lengths(first):
     outcomes(range(first, first + 100))
 
 
+@pytest.mark.ci
 def test_programs_travel_in_every_way_and_hold_every_op():
     questions = [question(seed) for seed in range(80)]
     assert {q.way for q in questions} == set(WAYS)

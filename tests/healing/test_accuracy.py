@@ -112,6 +112,7 @@ def test_a_title_is_words(tmp_path):
         gg.heal(gg.tanh(gg.constant(1.0))).write_html(tmp_path / "healed.html", title=3)
 
 
+@pytest.mark.ci
 def test_a_step_of_a_formula_is_no_site_of_its_own(tmp_path):
     pytest.importorskip("mpmath")
     x = gg.placeholder((), name="x")
@@ -136,6 +137,7 @@ def test_what_is_nowhere_wrong_has_a_page_too(tmp_path):
     assert "Nothing to heal" in (tmp_path / "healed.html").read_text()
 
 
+@pytest.mark.ci
 def test_where_a_matrix_is_singular_there_is_no_truth(tmp_path):
     pytest.importorskip("mpmath")
     a, b = gg.placeholder((2, 2), name="a"), gg.placeholder((2,), name="b")
@@ -152,6 +154,7 @@ def test_what_is_still_lost_is_said():
     assert along.curve.left == ()
 
 
+@pytest.mark.ci
 def test_equal_formulas_are_measured_once(tmp_path, monkeypatch):
     pytest.importorskip("mpmath")
     from graphgrad.healing import page

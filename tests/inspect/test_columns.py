@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import graphgrad as gg
 from graphgrad.inspect.scene.columns import column_title
 from graphgrad.inspect.scene.view import view_of
@@ -38,6 +40,7 @@ def test_what_is_derived_from_what_is_not_shown_but_forward_is_backward():
     assert set(columns([other]).values()) == {"forward", "backward"}
 
 
+@pytest.mark.ci
 def test_a_long_hidden_chain_needs_no_recursion():
     y, dx = chain(3000)
     with y.graph:

@@ -318,6 +318,7 @@ def test_escaping():
 # --- size, sameness ---------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 def test_same_bytes_in_another_process():
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

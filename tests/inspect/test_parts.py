@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import graphgrad as gg
 from graphgrad.inspect.scene.boxes import Part
 from graphgrad.inspect.scene.parts import CROWDED, CROWDED_BOXES
@@ -32,6 +34,7 @@ def test_small_pictures_have_no_parts():
     assert {box.kind for box in boxes(whole)} == {"column", "scope"}
 
 
+@pytest.mark.ci
 def test_no_box_is_crowded_whether_nodes_or_boxes_stand_in_it():
     for scopes in (False, True):
         view = view_of(shown(3000, scopes))

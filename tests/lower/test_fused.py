@@ -116,6 +116,7 @@ def test_random_nodes_and_their_readers():
     same_values(plain, fused)
 
 
+@pytest.mark.ci
 def test_a_long_chain_needs_no_deep_stack():
     with gg.Graph():
         x = gg.placeholder((2,))

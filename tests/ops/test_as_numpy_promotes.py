@@ -8,6 +8,8 @@ import pytest
 
 import graphgrad as gg
 
+from ..each import every
+
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = ("bool", *INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
 UFUNCS = sorted(
@@ -69,7 +71,7 @@ def wanted(name, dtypes):
     return found
 
 
-@pytest.mark.parametrize("name", UFUNCS)
+@pytest.mark.parametrize("name", every(2, UFUNCS))
 def test_dtypes_are_those_of_numpy(name):
     for dtypes in product(DTYPES, repeat=getattr(np, name).nin):
         assert of_graphgrad(name, dtypes) == wanted(name, dtypes), dtypes

@@ -15,6 +15,8 @@ from graphgrad.ops import nn, special
 from graphgrad.ops.reduce.reductions import sum as total
 from graphgrad.ops.sources import placeholder
 
+from ..each import every
+
 RNG = np.random.default_rng(0)
 
 
@@ -238,10 +240,11 @@ CONVS = [
 
 
 @pytest.mark.parametrize(
-    ("size", "strides", "padding", "dilation", "layout"),
-    [*[(*c, "NHWC") for c in CONVS], *[(*c, "NCHW") for c in CONVS if c[0] == (3, 2)]],
+    "case",
+    every(2, [*[(*c, "NHWC") for c in CONVS], *[(*c, "NCHW") for c in CONVS if c[0] == (3, 2)]]),
 )
-def test_conv_is_the_naive_loop(size, strides, padding, dilation, layout):
+def test_conv_is_the_naive_loop(case):
+    size, strides, padding, dilation, layout = case
     x, w = RNG.normal(size=(2, 5, 6, 3)), RNG.normal(size=(*size, 3, 2))
     want = naive_conv(x, w, strides, padding, dilation)
     if layout == "NCHW":
@@ -333,8 +336,9 @@ POOLS = [
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-@pytest.mark.parametrize(("size", "strides", "padding"), POOLS)
-def test_pooling_is_the_naive_loop(size, strides, padding, layout):
+@pytest.mark.parametrize("pool", every(2, POOLS))
+def test_pooling_is_the_naive_loop(pool, layout):
+    size, strides, padding = pool
     x = RNG.normal(size=(2, 5, 6, 3))
     shape, windows = naive_windows(x, size, strides or size, padding, (1, 1), np.nan)
     largest = np.stack([np.nanmax(w, axis=(1, 2)) for w in windows], 1).reshape(2, *shape, 3)

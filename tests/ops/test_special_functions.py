@@ -252,6 +252,7 @@ def test_slopes_of_scaled_bessel_functions_lose_no_digits_anywhere(kind, dtype):
             np.testing.assert_allclose(found, want, rtol=tolerance, atol=1e-300, err_msg=str(v))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", SCALED)
 def test_slopes_of_scaled_bessel_functions_of_large_orders_do_not_cancel(kind):
     """Around v**2 / (2 x) = 1, 10 and 25, where the neighbours of a function are nearly equal."""

@@ -770,6 +770,7 @@ def alone(fn, *args):
     return contextvars.copy_context().run(fn, *args)
 
 
+@pytest.mark.ci
 def test_an_interrupted_question_leaves_boundaries_that_answer_the_next_one():
     want = asked_of_it(*marked_in_many_ways())
     case = marked_in_many_ways()

@@ -214,6 +214,7 @@ def test_S37_rules_that_ask_for_their_default_all_the_way_down():
     assert cost(60) < 1.2 * 4 * cost(30)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("outwards", [False, True])
 def test_S37_marks_around_marks(outwards):
     def cost(depth):

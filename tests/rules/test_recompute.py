@@ -194,6 +194,7 @@ def test_a_chain_is_reversed_from_snapshots_in_the_fewest_steps(n, snapshots):
     np.testing.assert_allclose(f(*arrays), plain(*arrays), rtol=1e-12)
 
 
+@pytest.mark.ci
 def test_a_thousand_layers_in_segments():
     x, ws, y, size = layers(1000)
     f = gg.compile([x, *ws], gg.gradients(gg.sum(y), x), backend="numpy")

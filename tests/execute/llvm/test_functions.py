@@ -18,6 +18,8 @@ from graphgrad.execute.llvm.emit.values import Value, call, call_pair
 from graphgrad.execute.llvm.functions.power import power
 from graphgrad.execute.llvm.loops.expressions import HELPERS, PAIRS
 
+from ...each import every
+
 ELEMENTS = {"float": np.float32, "double": np.float64}
 SPECIAL = [
     *(0.0, 1.0, 0.5, 2.0, np.inf, np.nan, 1e-45, 1e-40, 2.0**-126, 3.4028235e38, 5e-324),
@@ -107,7 +109,7 @@ def reference(name, x):
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("name", HELPERS)
+@pytest.mark.parametrize("name", every(2, HELPERS))
 def test_within_units_in_the_last_place(name, element):
     x = numbers(ELEMENTS[element])
     with np.errstate(all="ignore"):

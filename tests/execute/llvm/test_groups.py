@@ -93,6 +93,7 @@ assert ends == [0] * 4, ends
 """
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_children_compile_though_a_thread_of_the_parent_was_compiling(request):
     """And was done with what it had compiled."""
@@ -139,6 +140,7 @@ def test_code_outlives_the_linker_that_is_renewed(monkeypatch):
     assert ctypes.CFUNCTYPE(ctypes.c_int)(kept.address("seven"))() == 7
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no count of pages here")
 @pytest.mark.parametrize("act", ["compile", "load"])
 def test_code_that_is_gone_leaves_no_memory_behind(act):
