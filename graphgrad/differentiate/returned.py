@@ -130,7 +130,11 @@ class RuleCallCheck:
     def _leads(self, x: Tensor, boundary: Boundary) -> bool:
         """Whether x leads to an output in use."""
         bits = boundary.reach(x)
-        return any(bits >> i & 1 for i, dy in enumerate(self.dys) if dy is not None)
+        for dy in self.dys:
+            if bits & 1 and dy is not None:
+                return True
+            bits >>= 1
+        return False
 
     def _check_undeclared(self, entries: Iterable[tuple[Tensor, Any]]) -> None:
         """GradientError where a gradient would have to flow through a tensor nobody declared."""

@@ -17,7 +17,7 @@ from ..base.errors import (
     UnknownGradientError,
     did_you_mean,
 )
-from ..base.flags import truth, truth_if_given
+from ..base.flags import truth
 from ..base.locks import lock_of_module
 from ..base.position import Position, caller, of_function, show
 from ..ir.node import Tensor, callable_name
@@ -74,8 +74,8 @@ class Rule:
     ) -> None:
         self.fn = fn
         self.name = name or callable_name(fn)
-        self.contract = as_contract(contract)
-        self.linear = truth_if_given("linear", linear)
+        self.contract = None if contract is None else as_contract(contract)
+        self.linear = None if linear is None else truth("linear", linear)
         self.jvp = jvp
         self.position = position or of_function(fn)
         self.on_tensors = None
