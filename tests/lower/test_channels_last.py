@@ -62,6 +62,12 @@ def test_operands_that_broadcast(shape):
     assert names.count("Conv2D") == 1
 
 
+@pytest.mark.parametrize("shape", [(3, 3, 3), (2, 3, 3, 3), (3, 1, 3), (3, 3, 1)])
+def test_operands_of_as_many_channels_as_rows_and_columns(shape):
+    b = np.random.default_rng(1).normal(size=shape)
+    _same(lambda h, x, w: [h * b, gg.exp(h)], 3, 3)
+
+
 @pytest.mark.parametrize(("high", "wide"), [(1, 1), (4, 1), (1, 5), (4, 5)])
 def test_reshapes_of_one_pixel_and_more(high, wide):
     _same(lambda h, x, w: [gg.reshape(h, (2, -1)), gg.reshape(gg.exp(h), (3, -1))], high, wide)
