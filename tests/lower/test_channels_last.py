@@ -53,6 +53,8 @@ def test_reductions_over_any_axes(axes, keepdims):
 @pytest.mark.parametrize("axes", list(permutations(range(4))))
 def test_transpositions_of_any_order(axes):
     _same(lambda h, x, w: [gg.permute_dims(gg.tanh(h), axes)])
+    _same(lambda h, x, w: [gg.exp(gg.permute_dims(gg.tanh(h), axes))], 3, 3)
+    _same(lambda h, x, w: [h, gg.exp(gg.permute_dims(x, axes))])
 
 
 @pytest.mark.parametrize("shape", BROADCAST)
