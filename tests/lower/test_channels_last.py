@@ -25,6 +25,7 @@ BROADCAST = [
     (1, 3, 1, 1),
     (2, 1, 1, 5),
     (2, 3, 4, 5),
+    (6, 1, 1, 1, 1),
 ]
 
 
@@ -80,6 +81,25 @@ def test_joined_and_padded_along_any_axis(axis):
     widths = [(0, 0)] * 4
     widths[axis] = (1, 2)
     _same(lambda h, x, w: [gg.pad(h, widths), gg.concat([h, gg.exp(h)], axis)])
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_what_else_reads_an_image_reads_it_as_it_was(axis):
+    def made(h, x, w):
+        h = gg.tanh(h)
+        parts = gg.split(gg.flip(h, axis=axis), [1], axis=axis)
+        return [*parts, gg.nn.softmax(h, axis), gg.cumsum(h, axis), gg.matmul(h, h.mT)]
+
+    _same(made)
+
+
+def test_images_of_either_order():
+    def made(h, x, w):
+        last = gg.nn.conv(x, w, 2, "SAME", "NHWC")
+        pooled = gg.nn.max_pool(gg.exp(h), 2, padding="VALID", data_format="NHWC")
+        return [gg.tanh(last), pooled, gg.nn.avg_pool(h, 2, data_format="NCHW")]
+
+    _same(made, 4, 2)
 
 
 def test_gradients_of_both_orders():
