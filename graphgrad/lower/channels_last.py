@@ -94,9 +94,9 @@ def _operand(make: Making, t: Tensor) -> Tensor:
     if not shape or _turned(t):
         return _last(make, t) if shape else t
     padded = (*(1,) * (RANK - len(shape)), *shape)
-    turned = tuple([padded[a] for a in LAST])
-    if [d for d in padded if d != 1] == [d for d in turned if d != 1]:
-        return make(Reshape(turned), t)
+    long = [a for a in LAST if padded[a] != 1]
+    if long == sorted(long):
+        return make(Reshape(tuple([padded[a] for a in LAST])), t)
     return make(Transpose(LAST), t if padded == shape else make(Reshape(padded), t))
 
 

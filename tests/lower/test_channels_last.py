@@ -25,6 +25,7 @@ BROADCAST = [
     (1, 3, 1, 1),
     (2, 1, 1, 5),
     (2, 3, 4, 5),
+    (6, 1, 1, 1, 1),
 ]
 
 
@@ -53,6 +54,8 @@ def test_reductions_over_any_axes(axes, keepdims):
 @pytest.mark.parametrize("axes", list(permutations(range(4))))
 def test_transpositions_of_any_order(axes):
     _same(lambda h, x, w: [gg.permute_dims(gg.tanh(h), axes)])
+    _same(lambda h, x, w: [gg.exp(gg.permute_dims(gg.tanh(h), axes))], 3, 3)
+    _same(lambda h, x, w: [h, gg.exp(gg.permute_dims(x, axes))])
 
 
 @pytest.mark.parametrize("shape", BROADCAST)
@@ -60,6 +63,12 @@ def test_operands_that_broadcast(shape):
     b = np.random.default_rng(1).normal(size=shape)
     names = _same(lambda h, x, w: [gg.exp(h - b) * b, gg.where(b > 0, h, b)])
     assert names.count("Conv2D") == 1
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 3), (2, 3, 3, 3), (3, 1, 3), (3, 3, 1)])
+def test_operands_of_as_many_channels_as_rows_and_columns(shape):
+    b = np.random.default_rng(1).normal(size=shape)
+    _same(lambda h, x, w: [h * b, gg.exp(h)], 3, 3)
 
 
 @pytest.mark.parametrize(("high", "wide"), [(1, 1), (4, 1), (1, 5), (4, 5)])
@@ -72,6 +81,25 @@ def test_joined_and_padded_along_any_axis(axis):
     widths = [(0, 0)] * 4
     widths[axis] = (1, 2)
     _same(lambda h, x, w: [gg.pad(h, widths), gg.concat([h, gg.exp(h)], axis)])
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_what_else_reads_an_image_reads_it_as_it_was(axis):
+    def made(h, x, w):
+        h = gg.tanh(h)
+        parts = gg.split(gg.flip(h, axis=axis), [1], axis=axis)
+        return [*parts, gg.nn.softmax(h, axis), gg.cumsum(h, axis), gg.matmul(h, h.mT)]
+
+    _same(made)
+
+
+def test_images_of_either_order():
+    def made(h, x, w):
+        last = gg.nn.conv(x, w, 2, "SAME", "NHWC")
+        pooled = gg.nn.max_pool(gg.exp(h), 2, padding="VALID", data_format="NHWC")
+        return [gg.tanh(last), pooled, gg.nn.avg_pool(h, 2, data_format="NCHW")]
+
+    _same(made, 4, 2)
 
 
 def test_gradients_of_both_orders():

@@ -26,6 +26,7 @@ SPECIAL = [
     *(2.0**-1022, 1.7976931348623157e308, np.pi / 2, np.pi, 88.7, 89.4, 709.7, 710.4, 1e5, 1e22),
 ]
 ULPS = 4
+FIXING_SMALL = ["arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "tan"]
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +107,16 @@ def reference(name, x):
         fn = getattr(math, name)
         return np.array([fn(v) for v in x.tolist()]).astype(x.dtype)
     return getattr(np, name)(x)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("name", FIXING_SMALL)
+def test_subnormal_numbers_keep_their_bits(name, element):
+    info = np.finfo(ELEMENTS[element])
+    steps = np.array([1, 2, 3, 5, 7, 11, 2**20 + 1])
+    x = np.concatenate([steps * info.smallest_subnormal, np.array([0.7, 1, 1.3, 3.9]) * info.tiny])
+    x = np.concatenate([x, -x]).astype(ELEMENTS[element])
+    np.testing.assert_array_equal(compiled(HELPERS[name], element)(x), x)
 
 
 @pytest.mark.parametrize("element", ELEMENTS)

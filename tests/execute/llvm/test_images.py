@@ -207,6 +207,41 @@ def test_constant_filters_are_packed_once_and_let_go():
     del f
 
 
+@pytest.mark.parametrize("shape", [(1, 9), (9, 1), (2, 9), (1, 1)])
+def test_rows_or_columns_of_a_constant_filter_that_see_no_pixel(shape):
+    rng = np.random.default_rng(0)
+    with gg.Graph():
+        x = gg.placeholder((2, *shape, 8))
+        z = gg.nn.conv(x, gg.constant(rng.normal(size=(7, 7, 8, 8))))
+        found, right = [gg.compile(x, z, backend=b) for b in ("llvm", "numpy")]
+    a = rng.normal(size=x.shape)
+    np.testing.assert_allclose(found(a), right(a), 1e-12, 1e-12)
+
+
+def test_filters_are_packed_in_whole_cache_lines():
+    rng = np.random.default_rng(0)
+    with gg.Graph():
+        x = gg.placeholder((1, 6, 6, 5))
+        z = gg.nn.conv(x, gg.constant(rng.normal(size=(3, 3, 5, 7))))
+    how = convolved._of(z.node)
+    made = how.packed(z.node.inputs[1].node.op.value)
+    assert made.nbytes >= how.depth * how.outputs * 8
+    assert made.ctypes.data % convolved.LINE == 0
+    assert made.base.nbytes == made.nbytes + convolved.LINE
+
+
+def test_a_constant_filter_for_images_that_are_read_in_other_ways():
+    rng = np.random.default_rng(0)
+    with gg.Graph():
+        w = gg.constant(rng.normal(size=(3, 3, 60, 72)))
+        images = [gg.placeholder((1, n, n, 60)) for n in (16, 3)]
+        made = [gg.nn.conv(x, w) for x in images]
+        found, right = [gg.compile(images, made, backend=b) for b in ("llvm", "numpy")]
+    arrays = [rng.normal(size=x.shape) for x in images]
+    for a, b in zip(found(*arrays), right(*arrays), strict=True):
+        np.testing.assert_allclose(a, b, 1e-12, 1e-11)
+
+
 @pytest.mark.parametrize(
     ("k", "c", "out", "stride", "dilation", "groups"),
     [(3, 24, 40, 1, 1, 1), (3, 130, 70, 2, 1, 1), (1, 33, 65, 1, 1, 1), (3, 8, 36, 1, 2, 4)],

@@ -108,10 +108,15 @@ def _half_expm1(x: Value) -> Value:
     return quarter + quarter
 
 
+def _tiny(x: Value) -> Value:
+    """Whether a quarter of x loses bits; there e**x - 1 and sinh x are x."""
+    return x.abs() < format_of(x).tiny * 4.0
+
+
 def expm1(x: Value) -> Value:
     """e**x - 1."""
     half = _half_expm1(x)
-    return x.equals(0.0).where(x, half + half)
+    return _tiny(x).where(x, half + half)
 
 
 def tanh(x: Value) -> Value:
@@ -145,7 +150,7 @@ def sinh(x: Value) -> Value:
     """sinh |x| = h + h / (2 h + 1) with h = (e**|x| - 1) / 2."""
     h = _half_expm1(x.abs())
     g = h.at_most(_LARGE)
-    return (h + g / (g + g + 1.0)).with_sign_of(x)
+    return _tiny(x).where(x, (h + g / (g + g + 1.0)).with_sign_of(x))
 
 
 def cosh(x: Value) -> Value:
