@@ -154,7 +154,7 @@ def test_what_cannot_be_in_a_file_is_named(path):
     assert jax.config.jax_include_full_tracebacks_in_locations, "as it was, and is by default"
     assert jax_host.CALLED.get() is None
     point = namedtuple("point", "a b")
-    with pytest.raises(gg.ExportError, match="point: no file holds a class"):
+    with pytest.raises(gg.ExportError, match="point: a file cannot store a class"):
         gg.compile(x, {"both": point(x, y)}).export_stablehlo(path)
     with pytest.raises(ValueError, match="the number of times"):
         f.export_stablehlo(path, -1)

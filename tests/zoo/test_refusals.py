@@ -119,7 +119,7 @@ BUILT = {
         r"codebook must have shape \(\*, codes, f",
         gg.ShapeError,
     ),
-    "books": (lambda: R.residual_vq(x(), ONE((5, 3))), "codebooks is of shape", gg.ShapeError),
+    "books": (lambda: R.residual_vq(x(), ONE((5, 3))), "codebooks must have shape", gg.ShapeError),
     "target": (lambda: R.vq_rotate_to(x(), ONE((2, 4))), "features is 3, got", gg.ShapeError),
     "noise": (
         lambda: R.perturbed(x(), ONE((2, 3)), gg.identity),
