@@ -98,9 +98,7 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("jit script defun make_functional dynamo fx", COMPILE),
         **_each("pmap psum pmean all_gather axis_index with_sharding_constraint", SHARDS),
         **_each("disable_jit executing_eagerly enable_eager_execution", RUN),
-        **_each(
-            "disable_eager_execution", "Write nothing: graphs are always built before they run."
-        ),
+        **_each("disable_eager_execution", "Leave it out: a graph is always built before it runs."),
         **_each("run eval device_get", RUN),
         **_each("InteractiveSession ConfigProto", "Write gg.Session()."),
         **_each("global_variables_initializer initialize_all_variables", NO_START),
@@ -446,7 +444,10 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each(
             "load_model from_onnx ModelProto InferenceSession load_from_string import_model", ONNX
         ),
-        **_each("checker run", "Write gg.compile(model.inputs, model.outputs) and call it."),
+        **_each(
+            "checker run",
+            "Write model.compile() with a model of gg.onnx.load, and call the result.",
+        ),
         **_each(
             "optimize simplify", "gg.compile optimises; gg.onnx.export writes the graph as it is."
         ),
@@ -610,7 +611,15 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("cpu cuda to", NO_DEVICE + " t.astype casts."),
         **_each("float double long half int bool type_as", "Write t.astype(dtype)."),
         **_each("view view_as reshape_as unflatten expand expand_as", SHAPES),
-        **_each("get_shape set_shape dim rank", SHAPES),
+        **_each("get_shape set_shape", SHAPES),
+        **_each("dim rank", "Write t.ndim."),
+        "split": "Write gg.split(t, sections, axis).",
+        "topk": "Write gg.topk(t, k).",
+        "roll": "Write gg.roll(t, shift, axis).",
+        "outer": "Write gg.outer(t, other).",
+        "searchsorted": "Write gg.searchsorted(t, values).",
+        "choose": "Write gg.choose(t, choices).",
+        "compress": "Write gg.compress(condition, t).",
         **_each("numel nelement", "Write t.size."),
         **_each("unsqueeze", "Write gg.expand_dims(t, axis)."),
         **_each("permute", "Write t.transpose(axes)."),
@@ -624,7 +633,7 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("copy_to_host_async addressable_data as_numpy", VALUE),
         **_each("initializer initialized_value", NO_START),
         **_each("read_value", "A variable is its value: use it in the graph."),
-        "load": "Write state.load({variable: array}), with a gg.State.",
+        "load": "Write state.load({name: array}), with a gg.State.",
         "trainable": "Write gg.variable(initial, trainable=False).",
         "consumers": "Write the readers as [n for n in graph.nodes if t in n.inputs].",
         **_each(
@@ -654,8 +663,8 @@ FIRST_TRIES: dict[str, dict[str, str]] = {
         **_each("assign assign_add assign_sub", "Write gg.assign(variable, value)."),
         **_each("at", "Write gg.at(t)[index].set(value)."),
         **_called("abs exp log sqrt square sin cos tan tanh matmul sign floor ceil isnan isinf"),
-        **_called("isfinite trunc reciprocal logsumexp flip roll triu tril diag split topk unique"),
-        **_called("ptp outer argwhere count_nonzero bincount searchsorted choose compress"),
+        **_called("isfinite trunc reciprocal logsumexp flip triu tril diag unique"),
+        **_called("ptp argwhere count_nonzero bincount"),
         **{
             name: f"Write gg.nn.{name}(t)."
             for name in ("relu", "softmax", "log_softmax", "sigmoid")
