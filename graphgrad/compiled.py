@@ -136,7 +136,7 @@ def compile(
     Returns: a CompiledFunction.
 
     Raises: GraphError for an input given twice, a placeholder that is needed and not given, or
-    tensors of two graphs; StateError for two updates of one variable; UnknownBackendError;
+    tensors in different graphs; StateError for two updates of one variable; UnknownBackendError;
     DTypeError for outputs that are not tensors; TypeError for an unknown option; ExecutionError,
     with the bytes that are needed, where `memory` is not enough: of unknown lengths when a call
     brings them. A run raises StateError where it would write a state that its thread is writing: in
@@ -149,11 +149,11 @@ def compile(
     """
     if isfunction(inputs):
         raise TypeError(
-            f"gg.compile takes inputs and outputs, tensors, and got the function {inputs.__name__}:"
-            " gg.function(fn) traces one at its first call and compiles it"
+            f"gg.compile takes tensors as inputs and outputs, got the function {inputs.__name__}: "
+            "use gg.function(fn), which traces and compiles a function at its first call"
         )
     if outputs is ...:
-        raise TypeError("gg.compile takes inputs and outputs, and got inputs alone")
+        raise TypeError("gg.compile takes inputs and outputs, got only inputs")
     truth("optimize", optimize)
     truth("verify", verify)
     if truth("heal", heal):
@@ -632,7 +632,7 @@ def evaluate(tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
 
     Returns: NumPy arrays in the structure of tensors; None stays None.
 
-    Raises: GraphError for a placeholder that is needed and not fed, or tensors of two graphs;
+    Raises: GraphError for a placeholder that is needed and not fed, or tensors in different graphs;
     ShapeError and DTypeError for an array that does not fit; DTypeError for input that is not a
     tensor.
 
@@ -802,7 +802,8 @@ def check_open_lengths(given: Sequence[Tensor], nodes: Sequence[Node]) -> None:
             inputs = ", ".join(f"{t.name}: {t.type!r}" for t in given) or "none"
             raise GraphError(
                 f"{node.name} = {node.op!r}, built at {node.where}, needs the length {name!r}, "
-                f"which no input tells ({inputs}).\nAdd an input with an axis of that length."
+                f"which no input determines ({inputs}).\n"
+                "Add an input with an axis of that length."
             )
 
 

@@ -196,10 +196,11 @@ class Function(Generic[T_co]):
                 )
             if self.compiled and variable.node.index >= nodes[0].index:
                 raise StateError(
-                    f"{self!r} makes {variable.name} (built at {variable.where}) and writes it, "
+                    f"{self!r} creates {variable.name} (built at {variable.where}) and writes it, "
                     "and is built again for other shapes, dtypes or rules: each build would have "
-                    "its own.\nMake it outside the function (of an optimiser: "
-                    "updates = optimizer.updates(...) for gg.compile), or pass arrays of one shape "
+                    "its own.\n"
+                    "Make it outside the function (of an optimiser: updates = "
+                    "optimizer.updates(...) for gg.compile), or pass arrays of one shape "
                     "(gg.training.batches(..., drop_last=True))."
                 )
             writes[variable] = node.outputs[0]

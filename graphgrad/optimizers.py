@@ -162,7 +162,7 @@ class Optimizer:
         chosen = _trained(loss) if params is None else list(params)
         if not chosen:
             raise GradientError(
-                f"there is nothing to train: {loss.name} (built at {loss.where}) is made of no "
+                f"there is nothing to train: {loss.name} (built at {loss.where}) depends on no "
                 "trainable gg.variable"
             )
         assert loss.graph is not None
@@ -596,7 +596,8 @@ def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Sc
         NON_NEGATIVE("values", value)
     if len(values) != len(boundaries) + 1 or sorted(boundaries) != list(boundaries):
         raise ValueError(
-            f"one value more than boundaries, which increase: got {boundaries}, {values}"
+            "values must have one entry more than boundaries, which must increase: got "
+            f"{boundaries}, {values}"
         )
 
     def schedule(step: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ import pytest
 import graphgrad as gg
 import graphgrad.tf1 as tf
 
+from .test_prose import pages
 from .test_public import MADE_BY_GRAPHGRAD, MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +38,16 @@ def test_the_example_of_the_readme_runs(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "ste.dot").read_text().startswith("digraph")
     assert "array" in done.stdout
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    wrong = []
+    for path in pages():
+        text = re.sub(r"`[^`\n]*`|\\\|", "_", path.read_text(encoding="utf-8"))
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            head, *rows = table.splitlines()
+            wrong += [f"{path}: {row}" for row in rows if row.count("|") != head.count("|")]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_error_has_its_place_in_the_page_of_errors():

@@ -205,7 +205,7 @@ def test_counts_and_ends_that_are_numbers_are_refused_at_once():
             partial(gg.random.binomial, (2,), p=0.5),
             partial(gg.random.multinomial, p=[1]),
         ):
-            with pytest.raises(ValueError, match="n is a whole number, at least 0, got"):
+            with pytest.raises(ValueError, match="n is an integer, at least 0, got"):
                 draw(n=wrong)
     two, one = np.float32(2), np.float32(1)
     for a, b in ((two, one), (math.nan, one), (one, math.nan), (np.array(2.0), 1)):

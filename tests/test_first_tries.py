@@ -14,7 +14,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.base.first_tries import FIRST_TRIES
-from graphgrad.base.keywords import NO_CALL, OURS
+from graphgrad.base.keywords import NO_CALL, NO_ELEMENT, OURS
 
 from .each import each
 
@@ -129,10 +129,24 @@ def test_a_keyword_of_another_library_is_answered_where_its_error_leaves_a_graph
     assert re.search(said, note)
 
 
-def test_a_tensor_that_is_called_is_answered():
+@pytest.mark.parametrize("name", ["T", "shape", "size", "dtype"])
+def test_a_tensor_or_an_attribute_that_is_called_is_answered(name):
     with pytest.raises(TypeError) as caught, gg.Graph():
-        gg.constant([1.0, 2.0]).T()
+        exec(f"gg.constant([1.0, 2.0]).{name}()", {"gg": gg})
     assert caught.value.__notes__ == [NO_CALL]
+
+
+def test_other_things_that_are_called_are_pythons_errors():
+    with pytest.raises(TypeError) as caught, gg.Graph():
+        gg.constant([1.0, 2.0]).shape[0]()
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_a_tensor_for_an_element_of_an_array_is_answered_once():
+    for value, notes in ((gg.constant(1.0), [NO_ELEMENT]), ([1, 2], [])):
+        with pytest.raises(ValueError, match="setting an array") as caught, gg.Graph(), gg.Graph():
+            np.zeros(2)[0] = value
+        assert getattr(caught.value, "__notes__", []) == notes
 
 
 def test_a_keyword_is_answered_once_in_a_function_that_is_traced():

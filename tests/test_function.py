@@ -104,7 +104,7 @@ def test_S31_a_call_in_a_context_that_outlived_the_map_is_a_ScopeError(slope, bu
         if built:
             slope(X)
         context = contextvars.copy_context()
-    with pytest.raises(gg.ScopeError, match="goes on after it"):
+    with pytest.raises(gg.ScopeError, match="continues after it"):
         context.run(slope, X)
     assert context.run(gg.function(gg.cos), X).tolist() == [1, 1]
 

@@ -161,7 +161,7 @@ def test_schedules():
     np.testing.assert_allclose(rates(pieces, steps), [1, 0.1, 0.1, 0.01])
     np.testing.assert_allclose(rates(warmup(10, 2.0), [0, 4, 9, 50]), [0.2, 1, 2, 2])
     np.testing.assert_allclose(rates(warmup(10, pieces), [4, 50]), [0.5, 0.01])
-    with pytest.raises(ValueError, match="one value more"):
+    with pytest.raises(ValueError, match="one entry more than boundaries"):
         piecewise_constant([1], [1.0])
 
 

@@ -1,9 +1,10 @@
 """Words that the documentation does not use: what a reader of JAX's or NumPy's stumbles over.
 
 Add to WORDS what should not come back, with what to write instead. All pages and tutorials are
-searched, and the docstrings of everything public.
+searched, the docstrings of everything public, and the messages: every other string of the package.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -58,6 +59,18 @@ WORDS = {
     r"\btold of\b": "described; declared",
     r"\bspeaks? for\b|\banswers? for\b|\brule answers\b": "the rule applies",
     r"\bholds? (?:it|a rule|one rule) to\b": "checks that",
+    r"\bin a run alone\b|\bonly when run\b|\bonly a run knows\b": "only at run time",
+    r"\bnone that is known\b|\bnothing here reads\b": "is unknown; is not supported",
+    r"\bno values decide\b": "does not depend on values",
+    r"\b(?:is|are) to be\b": "must be; should be; is",
+    r"\bof (?:one|two) graphs?\b": "in one graph; in different graphs",
+    r"\bis of (?:another|shape|version)\b": "has another; has the shape; has version",
+    r"\bthere is nothing in it\b|\bwithout elements\b": "is empty",
+    r"\bcarried (?:along|here)\b": "copied",
+    r"\bway from floats\b": "path from floats",
+    r"\bcounts? only if (?:it|the rule) asks\b": "has an effect only if the rule calls",
+    r"\bgo(?:es)? on after\b|\bwas left already\b": "continues after; has already ended",
+    r"\bno input tells\b|\bcannot be told\b": "no input determines; cannot be determined",
     r"\bElement by element\b|\bEvery public name\b": "Element-wise; API reference",
 }
 """Pattern -> what to write instead."""
@@ -69,6 +82,20 @@ def pages():
     found = [p for p in (ROOT / "docs").rglob("*.md") if made.isdisjoint(p.parts)]
     found += (ROOT / "docs" / "tutorials").glob("*.py")
     return sorted([*found, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+def strings(tree):
+    """(line, text) of each string of a module but docstrings; a value in it is `_`."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case ast.JoinedStr(values=parts):
+                text = [p.value if isinstance(p, ast.Constant) else "_" for p in parts]
+                yield node.lineno, "".join(text)
+            case ast.Constant(value=str(text)) if not isinstance(tree, ast.JoinedStr):
+                yield node.lineno, text
+        yield from strings(node)
 
 
 def wrong_in(text):
@@ -95,6 +122,21 @@ def test_docstrings_use_the_words_of_the_field():
             if said := list(wrong_in(text)):
                 found[f"{module.__name__}.{name}"] = said
     assert found == {}
+
+
+def test_messages_use_the_words_of_the_field():
+    found = []
+    for path in sorted((ROOT / "graphgrad").rglob("*.py")):
+        whole = strings(ast.parse(path.read_text(encoding="utf-8")))
+        rows = [(line, text) for line, text in whole if text.count(" ") > 1]
+        for n, said, better in wrong_in("\n".join(text.replace("\n", " ") for _, text in rows)):
+            found.append(f"{path}:{rows[n - 1][0]}: {said!r}; write {better}")
+    assert not found, "\n".join(found)
+
+
+def test_strings_are_whole_and_without_docstrings():
+    source = 'def f(x):\n    """It lies."""\n    raise ValueError(f"{x!r} is" f" no {g(1)}", "a b")'
+    assert [text for _, text in strings(ast.parse(source))] == ["_ is no _", "a b"]
 
 
 def test_what_is_wrong_is_found_in_prose_alone():

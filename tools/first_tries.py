@@ -45,11 +45,16 @@ MISUSES = {
         loss.item()
         x.tolist()
         [1, 2][gg.argmax(x)]
+        x[gg.argmax(x) : gg.argmax(x) + 1]
+        [0 for _ in range(gg.argmax(x))]
+        gg.zeros(gg.argmax(x))
+        gg.reshape(x, (gg.argmax(x), -1))
         max(x, 0)
         import scipy.special; scipy.special.erf(x)
     """,
     "Changing a tensor": """
         x[0] = 1.0
+        array = np.zeros(2); array[0] = loss
         x.fill(0.0)
         np.add.at(x, 0, 1.0)
         x.requires_grad = True
@@ -90,6 +95,8 @@ MISUSES = {
         gg.transpose(x, perm=(0,))
         gg.sum(x, axs=0)
         x.T()
+        x.size()
+        gg.placeholder("float32", [None, 3])
         gg.zeros(size=(2,))
         gg.variable(initial_value=1.0)
         gg.nn.dropout(x, p=0.5)

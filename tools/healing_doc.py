@@ -20,12 +20,14 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "healing.md"
 PICTURE = DOCUMENT.parent / "images" / "healed.svg"
 HEAD = """# Stable forms
 
-log(1 + exp(x)) overflows at x = 709.8, sqrt(sum(x * x)) overflows at 1e154, and sin(x) / x has no
-value at 0. Their gradients are wrong or NaN there. `gg.heal` rewrites such formulas in a stable
-form, using identities that hold for real numbers. It does so in the same graph, *before* they are
-differentiated, so that you get the gradients of the stable form:
+`gg.heal` rewrites formulas that overflow, cancel or become NaN in a stable form, *before* they are
+differentiated, so that you get the gradients of the stable form. For example, log(1 + exp(x))
+overflows at x = 709.8, sqrt(sum(x * x)) overflows at 1e154, and sin(x) / x has no value at 0, and
+their gradients are wrong or NaN there. The rewrites use identities that hold for real numbers.
 
 ```python
+import graphgrad as gg
+
 x = gg.placeholder(("N",), name="x")
 loss = gg.sum(gg.log(1 + gg.exp(x)))
 healed = gg.heal(loss)
@@ -57,10 +59,10 @@ QUESTIONS = {
 }
 PAGE = """
 The tutorial "Debugging a NaN" starts from a loss that is NaN and ends with a plot of the inputs for
-which it was wrong. With feeds (`at=`), the graph runs both in float64 and in 800 digits, which
-needs mpmath, and only formulas that lose two digits or more are rewritten, and
-products of eigenvectors only if eigenvalues are that close to each other. Bodies of loops and
-branches do not change then; the table says so. This page is written by
+which it was wrong. With feeds (`at=`), the graph runs once in float64 and once in 800 digits, which
+needs mpmath. Then only formulas that lose at least two digits for these feeds are rewritten, and
+products of eigenvectors only if two eigenvalues are that close. Bodies of loops and branches are
+not rewritten in this case, and the table says so. This page is written by
 `python tools/healing_doc.py --write`.
 
 ## The report

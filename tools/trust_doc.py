@@ -53,7 +53,8 @@ myst:
 ---
 # Accuracy, reproducibility, support
 
-`python tools/trust_doc.py --write` runs all measurements on this page and writes it; a test
+This page lists how accurate each op is, what gives the same bits again, and which versions are
+supported. `python tools/trust_doc.py --write` runs all measurements and writes the page; a test
 repeats a sample of them. These numbers are from {versions}.
 
 ## Errors of element-wise ops

@@ -4,7 +4,7 @@ Rules on an existing graph
 
 *I have a function that builds a network, and I would like guided backpropagation in its first
 layers only. Do I have to edit the function?* No: mark the graph afterwards. You need a selection,
-which says where, and a rule, which says what.
+which says where, and a rule, which says what the gradient is there.
 
 .. meta::
    :keywords: mark, unmark, select, retrofit, guided, existing, graph, selection
@@ -16,8 +16,8 @@ import numpy as np
 import graphgrad as gg
 
 # %%
-# Somebody's network
-# ------------------
+# A network without rules
+# -----------------------
 #
 # Imagine that you did not write the function below. It has name scopes and no rules.
 
@@ -66,8 +66,8 @@ print(gg.explain(y, x))
 # For a single call
 # -----------------
 #
-# ``overrides=`` puts a rule on a selection for a single call and leaves the graph unmarked. Here
-# the remaining units get the rule too.
+# ``overrides=`` applies a rule to a selection in a single call and leaves the graph unmarked.
+# Here the remaining ReLUs get the rule too.
 
 with graph:
     guided_all = gg.gradients(y, x, overrides={relus & ~first: gg.rules.guided()})
@@ -87,7 +87,7 @@ np.testing.assert_array_equal(plain_at, again_at)
 assert not np.allclose(plain_at, encoder_at)
 
 # %%
-# A selection that finds nothing is an error, not a mark that has no effect:
+# A selection that finds nothing raises an error:
 
 try:
     graph.mark(gg.select.op("Relu") & gg.select.scope("decoder"), gg.rules.guided())
@@ -98,7 +98,7 @@ except gg.RegionError as error:
 # What the rule changes
 # ---------------------
 #
-# The plot shows the derivative with respect to the first input, over the plane of both inputs. One
+# The plots show the derivative with respect to the first input, over the plane of both inputs. One
 # graph contains all three gradients.
 
 fig, axes = plt.subplots(1, 3, figsize=(8.5, 2.8), sharey=True, layout="constrained")

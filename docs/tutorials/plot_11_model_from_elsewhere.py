@@ -2,8 +2,8 @@
 A model from elsewhere
 ======================
 
-*A colleague sends me a trained model in a file, without its code. I want to see what it looks at,
-make its weights small, and pass it on to somebody who has only NumPy.* You need the file and a few
+*A colleague sends me a trained model in a file, without its code. I want to see which pixels it
+uses, quantise its weights, and give it to somebody who has only NumPy.* You need the file and a few
 labelled examples. Here the file was written by ``gg.save``. For an ONNX file, start with
 ``gg.onnx.load``; :doc:`the page on ONNX </onnx>` describes the differences.
 
@@ -28,10 +28,10 @@ train, train_y = pixels[:1200] / 16, labels[:1200]
 test, test_y = pixels[1200:] / 16, labels[1200:]
 
 # %%
-# The colleague's side
-# --------------------
+# The file
+# --------
 #
-# A classifier of handwritten digits is trained and saved. You never see this part.
+# Your colleague trains a classifier of handwritten digits and saves it. You never see this code.
 
 
 def colleague():
@@ -92,7 +92,8 @@ axes[1, 0].set_ylabel("relevance")
 #
 # ``gg.import_graph`` rebuilds a graph with some of its tensors replaced. Here ``gg.rules.lsq``
 # quantises each weight to two bits; its gradient passes through the rounding and also trains the
-# step size. Rounding alone costs accuracy, and a short training with rounding recovers most of it.
+# step size. Rounding alone costs accuracy; a short training of the rounded model recovers most of
+# it.
 
 x, y = file.functions["loss"].inputs
 loss = file.functions["loss"].outputs
@@ -112,7 +113,7 @@ with gg.Graph() as small:
     tune = gg.compile([here[x], here[y]], here[loss], updates=updates)
     small_model = gg.compile(here[x], here[logits])
 
-accuracy = {"as it came": right}
+accuracy = {"original": right}
 accuracy["rounded"] = np.mean(np.argmax(small_model(test), axis=1) == test_y)
 for _ in range(60):
     tune(train, train_y)
@@ -122,12 +123,12 @@ plt.figure(figsize=(5, 2.2), layout="constrained")
 plt.bar_label(plt.barh(list(accuracy), list(accuracy.values())), fmt="%.3f", padding=3)
 plt.gca().invert_yaxis()
 plt.xlim(0, 1.1)
-plt.xlabel("right on images it has not seen")
+plt.xlabel("test accuracy")
 assert accuracy["tuned on the grid"] > accuracy["rounded"]
 
 # %%
-# Send it on
-# ----------
+# Export it
+# ---------
 #
 # ``gg.export_numpy`` writes a Python file that needs only NumPy. ``gg.onnx.export`` writes the same
 # function for ONNX runtimes; with ``quantised="qdq"`` it has integer weights (:doc:`export

@@ -3,8 +3,8 @@ Checkpoints and resuming
 ========================
 
 *My training is killed now and then. How do I continue as if nothing had happened?* Save the values
-of all variables every so often, and let the same program look for them when it starts. You need a
-folder, and batches that depend on nothing but the number of the step.
+of all variables regularly, and let the program look for the newest ones when it starts. You need a
+folder, and batches that depend only on the step number.
 
 .. meta::
    :keywords: checkpoint, resume, restore, save, training, interrupt, deterministic
@@ -21,9 +21,9 @@ import graphgrad as gg
 # A program that can start anywhere
 # ---------------------------------
 #
-# ``resume`` loads the values of the newest complete checkpoint, and returns None if there is none.
-# The moments of Adam are variables too, so they are saved as well. So is the number of runs, on
-# which random draws without a seed depend, such as those of dropout here.
+# ``resume`` loads the values of the newest complete checkpoint, and returns None if there is
+# none. The moments of Adam are variables too, so they are saved as well. The number of runs is
+# also saved, because draws without a seed, such as those of dropout here, depend on it.
 
 rng = np.random.default_rng(0)
 inputs = rng.normal(size=(512, 8))
@@ -60,7 +60,7 @@ def train(folder, steps, killed_at=None):
 # Killed, and started again
 # -------------------------
 #
-# The second process repeats the steps after the last checkpoint and goes on.
+# The second process repeats the steps since the last checkpoint, then continues.
 
 with tempfile.TemporaryDirectory() as folder:
     before = train(folder, 300, killed_at=170)
@@ -72,7 +72,7 @@ print("first process:  steps", min(before), "to", max(before))
 print("second process: steps", min(after), "to", max(after))
 
 # %%
-# It is the same training, bit for bit: in the steps that ran twice, and up to the end.
+# The losses are the same bit for bit: in the steps that ran twice, and up to the end.
 
 assert all(before[i] == after[i] for i in before.keys() & after.keys())
 assert {**before, **after} == whole
@@ -91,8 +91,8 @@ plt.legend()
 # A checkpoint that does not fit
 # ------------------------------
 #
-# Checkpoints contain values by the names of variables. If the program has changed, ``resume``
-# raises an error that lists every difference, and no value changes.
+# A checkpoint stores values under the names of the variables. If the program has changed,
+# ``resume`` raises an error that lists every difference, and no value changes.
 
 with tempfile.TemporaryDirectory() as folder:
     with gg.Graph() as old:

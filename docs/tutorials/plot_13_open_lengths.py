@@ -2,9 +2,9 @@
 Sequences of any length
 =======================
 
-*My sequences have different lengths, and so have my batches. Do I have to build a graph for each
-length?* No: a length in a shape can be a name. You compile one program, and it runs for every
-length. Lengths that do not fit raise an error at run time.
+*My sequences and batches have different lengths. Do I have to build a graph for each length?* No: a
+length in a shape can be a name. You compile one program, and it runs for every length. Lengths that
+contradict each other raise an error at run time.
 
 .. meta::
    :keywords: dynamic, shape, sequence, variable, length, padding, mask, batch, recurrent
@@ -19,8 +19,8 @@ import graphgrad as gg
 # Names and arithmetic
 # --------------------
 #
-# A ``str`` in a shape names a length; axes with the same name have the same length. Other shapes
-# are computed from it.
+# A string in a shape names a length, and axes with the same name have the same length. The shapes
+# of other tensors are expressions of these names.
 
 with gg.Graph():
     x = gg.placeholder(("time", "batch", 3), name="x")
@@ -84,8 +84,8 @@ print(f"loss: {losses[0]:.3f}, then {np.mean(losses[-20:]):.3f}")
 assert np.mean(losses[-20:]) < losses[0] / 4
 
 # %%
-# Longer than it was trained for
-# ------------------------------
+# Sequences longer than in training
+# ---------------------------------
 #
 # The same compiled function takes sequences of 60 steps. Nothing is built or compiled again.
 

@@ -3,8 +3,8 @@ Per-example gradients
 =====================
 
 *How does each of my examples change the weights? And how do I limit the influence of a single one?*
-You need the gradient of each example instead of their sum: write the loss of one example, build its
-gradient, and let ``gg.vmap`` map it over the batch.
+You need the gradient of each example instead of their sum. Write the loss of one example, build its
+gradient, and map it over the batch with ``gg.vmap``.
 
 .. meta::
    :keywords: per-example, per-sample, gradients, vmap, clipping, dp-sgd, privacy, outlier
@@ -49,11 +49,11 @@ with gg.Graph():
     print("dw of each example:", dws.shape)
 
 # %%
-# Limit each of them
+# Clip each gradient
 # ------------------
 #
 # A gradient with a norm larger than 1 is clipped to norm 1 before the mean is taken, so that no
-# single example dominates. With added noise, this is a step of DP-SGD.
+# single example dominates. With noise added to the mean, this would be a step of DP-SGD.
 
 with w.graph:
     limited = dws * gg.minimum(1.0, 1.0 / gg.maximum(norms, 1e-12))[:, None, None]

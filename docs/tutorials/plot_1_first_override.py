@@ -8,8 +8,8 @@ three ways to check that the rule is where you put it.
 A gradient that is zero
 -----------------------
 
-A graph is built from tensors, which stand for arrays that are fed later. ``gg.sign`` is -1, 0 or
-1. It is flat almost everywhere, so layers in front of it do not learn.
+A graph consists of tensors, which stand for arrays that you feed later. The gradient of
+``gg.sign`` is zero almost everywhere, so the layers before it do not learn.
 
 .. meta::
    :keywords: override_gradient, ste, start, first
@@ -33,8 +33,8 @@ print(f([-1.5, -0.2, 0.3, 2.0]))
 # ------
 #
 # A rule is a function of a *site*, the marked part of the graph, and of ``dy``, the gradient that
-# arrives at its output. It returns a gradient for each input of the site. This one passes ``dy``
-# on where x is near the step, as if there were no step: the straight-through estimator.
+# arrives at its output. It returns a gradient for each input of the site. This one is the
+# straight-through estimator: near the step, it passes ``dy`` through as if there were no step.
 
 
 @gg.register_gradient("near")
@@ -44,8 +44,8 @@ def near(site, dy):
 
 
 # %%
-# What is built in the ``with`` block is one region, and its gradient is the rule's. The forward
-# value is untouched.
+# Everything built in the ``with`` block is one region, whose gradient the rule computes. The
+# forward value does not change.
 
 with gg.Graph() as marked:
     x = gg.placeholder(("N",), name="x")
@@ -71,8 +71,8 @@ assert dx_at.sum() > 0
 assert not without_at.any()
 
 # %%
-# Is it where I put it?
-# ---------------------
+# Where does the rule apply?
+# --------------------------
 #
 # ``gg.explain`` shows which rule applies on each path, with the line of the mark.
 
@@ -86,7 +86,7 @@ print(gg.graph_text([y, dx]))
 
 # %%
 # ``gg.check_gradient`` checks that a rule does what it declares. This one declares nothing, so it
-# is compared with the true gradient of ``sign``, which it is not.
+# is compared with the true gradient of ``sign``, and the check fails as expected.
 
 report = gg.check_gradient(near, gg.sign, np.array([-1.5, -0.2, 0.3, 2.0]))
 print(report)
@@ -105,8 +105,8 @@ assert report
 # A rule that uses the default gradient
 # -------------------------------------
 #
-# ``site.default(dy)`` returns the gradients that the region has without the rule. So a rule can
-# clip, scale or guard the gradients of a region of any size.
+# ``site.default(dy)`` returns the gradients that the region would have without the rule. With it, a
+# rule can clip, scale or guard the gradients of a region of any size.
 
 
 def clipped(site, *dys):

@@ -2,9 +2,9 @@
 Quantisation-aware training
 ===========================
 
-A network with weights of one bit reads handwritten digits. The forward pass takes the signs of the
-weights; the backward pass goes straight through. Then the trained network is saved, loaded, and
-written as a NumPy file.
+This tutorial trains a network with one-bit weights on handwritten digits. The forward pass uses the
+signs of the weights; the backward pass uses the straight-through estimator. Then it saves and loads
+the trained network, and writes it as a NumPy file.
 
 .. meta::
    :keywords: quantization, quantisation, aware, training, qat, lsq
@@ -75,7 +75,7 @@ def trained(overrides):
 # With the rule, and without
 # --------------------------
 #
-# The forward graph is the same. ``overrides="none"`` asks for the true gradient, which is zero.
+# The forward graph is the same. ``overrides="none"`` gives the true gradient, which is zero.
 
 losses, accuracy, step, score, graph = trained(None)
 plain_losses, plain_accuracy, *_ = trained("none")

@@ -2,9 +2,9 @@
 The shape of a rule
 ===================
 
-The best way to understand a rule is to plot what it does to a gradient. This tutorial writes the
-function that does so, compares two rules, and adds one of its own.
-:doc:`The gallery </_made/gallery>` has such a plot of every rule of the library, by purpose.
+The best way to understand a rule is to plot what it does to a gradient. This tutorial writes a
+function for such plots, compares two rules of the library, and defines a new one.
+:doc:`The gallery </_made/gallery>` has a plot of every rule of the library, by purpose.
 
 .. meta::
    :keywords: surrogate, gradient, spiking, clip, clipping
@@ -51,11 +51,11 @@ def plot(rules, function):
 
 # %%
 # Training through a sign
-# ------------------------------------
+# -----------------------
 #
-# The derivative of the sign is zero, so the layers in front of it learn nothing. Straight-through
-# passes the whole gradient; with a window, points that are too far away to change sign soon get
-# none.
+# The derivative of the sign is zero, so the layers before it learn nothing.
+# The straight-through estimator passes the whole gradient; with a window, it passes none for points
+# that are too far from the step to change sign soon.
 
 rules = {"ste()": gg.rules.ste(), "ste(window=1.0)": gg.rules.ste(window=1.0)}
 plot(rules, gg.sign)
@@ -64,8 +64,8 @@ plot(rules, gg.sign)
 # A rule of your own
 # ------------------
 #
-# A window with soft edges is a compromise between the two. The rule is built from graph functions,
-# so it has a gradient too.
+# A window with soft edges is a compromise between passing everything and cutting off sharply. The
+# rule is built from graph functions, so it has a gradient too.
 
 
 def soft_window(site, dy):
@@ -80,8 +80,8 @@ plot({"ste(window=1.0)": gg.rules.ste(window=1.0), "soft_window": soft_window}, 
 # Second order
 # ------------
 #
-# This is the derivative of what the rule built: -2 x exp(-x²) for ours, and zero for the window,
-# whose edges are steps again.
+# The second derivative is the derivative of the nodes that the rule built: -2 x exp(-x²) for our
+# rule, and zero for the window, whose edges are steps.
 
 for name, rule in {"the window": gg.rules.ste(window=1.0), "ours": soft_window}.items():
     with gg.Graph():

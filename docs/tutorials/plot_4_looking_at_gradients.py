@@ -3,7 +3,7 @@ Looking at gradients
 ====================
 
 If a network does not train, where does its gradient vanish? And if it returns NaN, where does the
-NaN come from?
+NaN come from? This tutorial finds both with ``gg.debug``, ``gg.explain`` and pictures.
 
 .. meta::
    :keywords: visualize, saliency, lrp, guided, backprop
@@ -17,11 +17,11 @@ import graphgrad as gg
 rng = np.random.default_rng(0)
 
 # %%
-# Values on the way back
-# ----------------------
+# The gradient at each layer
+# --------------------------
 #
-# You can ask for the gradient of any tensor of the graph, so ask for that of every layer and plot
-# it. In a chain of sigmoids it fades.
+# You can differentiate with respect to any tensor of the graph, so plot the gradient of every
+# layer. In a chain of sigmoids it vanishes.
 
 with gg.Graph():
     x = gg.placeholder(("N", 16), name="x")
@@ -62,7 +62,7 @@ assert found
 # Which rule applies
 # ------------------
 #
-# With a rule on the rounding and another one on the root, both problems are gone. ``gg.explain``
+# A rule on the rounding and another on the square root solve both problems. ``gg.explain``
 # shows every site on the path.
 
 with gg.Graph() as graph:
@@ -83,15 +83,15 @@ assert np.isfinite(healed).all()
 # In a picture
 # ------------
 #
-# ``gg.write_picture`` draws SVG, PNG and PDF with Graphviz; ``gg.write_html`` writes one page that
-# opens offline, with search and folding. Marked regions are dashed boxes; what a rule made is
-# filled. Without Graphviz, there is text:
+# ``gg.write_picture`` draws SVG, PNG and PDF with Graphviz; ``gg.write_html`` writes one page
+# that opens offline, with search and folding. Marked regions are dashed boxes, and nodes that a
+# rule built are in filled boxes. Without Graphviz, print the graph as text:
 
 print(gg.graph_text([loss, dx]))
 
 # %%
-# What looks like a mistake
-# -------------------------
+# Likely mistakes
+# ---------------
 #
 # ``gg.lint`` searches a graph for likely mistakes.
 

@@ -18,8 +18,8 @@ import graphgrad as gg
 # The derivative of a rule
 # ------------------------
 #
-# The rule below claims that the derivative of a step is a bump. The second derivative is the
-# derivative of the bump: of what the rule built, not of the step.
+# The rule below defines the derivative of a step as a bump. The second derivative is then the
+# derivative of the bump, which the rule built, and not that of the step.
 
 
 @gg.register_gradient("bump")
@@ -50,9 +50,9 @@ np.testing.assert_allclose(values[2], -2 * points * np.exp(-(points**2)), atol=1
 # A rule for the second order, too
 # --------------------------------
 #
-# In ``gg.custom_gradient``, the gradient function may return a second gradient function, for the
-# derivative of the first. Here it makes the curvature positive everywhere, so that Newton's method
-# finds the minimum and not the maximum.
+# With ``gg.custom_gradient``, the gradient function may return a second function, which computes
+# the derivative of the gradient. Here it makes the curvature positive everywhere, so that
+# Newton's method finds the minimum and not the maximum.
 
 
 @gg.custom_gradient

@@ -2,8 +2,8 @@
 Loops and ODEs
 ==============
 
-A loop is one node, whatever its length, and its gradient is a reversed loop. A rule can be inside
-the loop or around it.
+``gg.scan`` builds a loop as one node, whatever its length. Its gradient is a reversed loop. This
+tutorial puts a rule inside a loop and around one.
 
 .. meta::
    :keywords: scan, loop, training, ode, fixed, point, while
@@ -63,7 +63,7 @@ print(len(graph.nodes), "nodes")
 # Fit it
 # ------
 #
-# The gradient flows back through all steps. So the drag can be estimated from the path alone.
+# The gradient is propagated through all steps, so the drag can be estimated from the path alone.
 
 with gg.Graph():
     wanted = gg.placeholder((300,), name="wanted")
@@ -83,8 +83,8 @@ assert abs(found - 0.2) < 0.01
 # A rule in the loop
 # ------------------
 #
-# The rule applies in every iteration. This one clips gradients to norm 1 at each backward step, as
-# is common for recurrent networks.
+# The rule applies in every iteration. This one clips the gradient to [-1, 1] at each backward step,
+# which is common for recurrent networks.
 
 with gg.Graph():
     x = gg.placeholder((), name="x")
@@ -105,9 +105,9 @@ assert (clipped, plain) == (1.0, 2.0**20)
 # A rule around the loop
 # ----------------------
 #
-# If an iteration ends at a fixed point z = f(z), the gradient does not need the steps: it follows
-# from the implicit function theorem. ``gg.rules.fixed_point`` runs the loop and marks it with that
-# rule.
+# If an iteration converges to a fixed point z = f(z), the gradient follows from the implicit
+# function theorem, without the steps. ``gg.rules.fixed_point`` runs the loop and marks it with a
+# rule that uses the theorem.
 
 with gg.Graph():
     a = gg.placeholder((), name="a")
@@ -123,5 +123,6 @@ np.testing.assert_allclose(dz_at, exact, rtol=1e-6)
 # ------
 #
 # The gradient of a loop stores the carry of every iteration. ``gg.compile(..., memory=bytes)``
-# stores as much as fits and recomputes the rest. An alternative is the adjoint of an ODE, which is
-# solved backward in time: see *ode adjoint* among the :doc:`examples </_made/examples>`.
+# stores as much as fits and recomputes the rest. An alternative for ODEs is the adjoint method,
+# which solves an equation backward in time: see *ode adjoint* among the :doc:`examples
+# </_made/examples>`.

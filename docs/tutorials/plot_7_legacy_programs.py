@@ -16,10 +16,10 @@ import graphgrad as gg
 import graphgrad.tf1 as tf  # was: import tensorflow as tf
 
 # %%
-# As it was written
-# -----------------
+# The original program
+# --------------------
 #
-# Guided backpropagation with a registered gradient and an override map, a session and feeds.
+# This is guided backpropagation with a registered gradient, an override map, a session and feeds.
 
 
 @tf.RegisterGradient("GuidedRelu")
@@ -44,11 +44,11 @@ with tf.Session(graph=graph) as session:
     y_at, guided_at = session.run(["y:0", dx], feed_dict={"x:0": points})
 
 # %%
-# As it is written now
-# --------------------
+# The same in graphgrad
+# ---------------------
 #
-# ``op`` becomes ``site``. The map can stay, or become a rule of the library, or an override for one
-# call, next to the plain gradient.
+# ``op`` becomes ``site``. You can keep the map, use a rule of the library instead, or pass an
+# override for one call, next to the plain gradient.
 
 with gg.Graph():
     x = gg.placeholder(("N", 1), name="x")
@@ -70,8 +70,8 @@ plt.tight_layout()
 assert np.abs(guided_now - plain_now).max() > 0.1
 
 # %%
-# What would have been lost
-# -------------------------
+# Mistakes that TensorFlow ignores
+# --------------------------------
 #
 # A map with a misspelled type marks nothing. TensorFlow ignores this; graphgrad warns.
 

@@ -2,7 +2,8 @@
 Scaling out
 ===========
 
-Batching, memory limits, threads and devices, in this order. The rule stays where it is.
+This tutorial runs a graph with a rule on batches, within a memory limit, in several threads, and
+on several devices. The rule stays where it is.
 
 .. meta::
    :keywords: vmap, batch, devices, memory, checkpoint

@@ -2,9 +2,9 @@
 Debugging a NaN
 ===============
 
-A loss becomes NaN after some steps: which line causes it, and what would have been the right
-number? This tutorial takes a textbook model, finds the step that fails, rewrites it with an
-identity, and shows where both forms are accurate.
+A loss becomes NaN after some steps: which line causes it, and what should the value have been? This
+tutorial finds the step that fails in a textbook model, rewrites it with an identity, and shows
+where both forms are accurate.
 
 .. meta::
    :keywords: nan, inf, overflow, stable, log-sum-exp, softplus, heal, blame
@@ -60,9 +60,9 @@ print(found)
 assert "healable" in str(found)
 
 # %%
-# The sum is 0 for 56 points because the exponentials underflow, so its logarithm is infinite. Are
-# there other formulas like that? ``gg.lint`` looks at the formulas only, without numbers, and says
-# for which arguments each is wrong in the dtype in use.
+# The sum is 0 for 56 points because the exponentials underflow, so its logarithm is infinite.
+# ``gg.lint`` finds other formulas like that. It needs no numbers, and says for which arguments each
+# formula is wrong in its dtype.
 
 for finding in gg.lint(graph):
     print(finding, "\n")
@@ -86,7 +86,7 @@ assert np.isfinite(value)
 assert np.isfinite(d_means).all()
 
 # %%
-# And now it trains.
+# Now the training converges.
 
 with graph:
     updates = gg.optimizers.Adam(1.0).updates([means, scores], better)
@@ -104,8 +104,9 @@ assert losses[-1] < losses[0] / 20
 # Where it was wrong
 # ------------------
 #
-# The plot moves one point away from all three means. The original loss ends where the last density
-# is 0, 39 widths away, and its slope ends shortly before. The healed loss continues.
+# Here one point moves away from all three means. The original loss is no longer finite where the
+# last density underflows, 39 standard deviations away, and its slope shortly before. The healed
+# loss is finite everywhere.
 
 away = np.linspace(0.0, 80.0, 400)
 with graph:

@@ -44,9 +44,9 @@ class Explained:
         self.arrays = {n: self.fed[t].astype(t.dtype) for n, t in self.xs.items()}
         if not self.xs:
             raise GradientError(
-                f"no input of the model is floating: {list(named)}. Explain it by a tensor that is "
-                "made of them, as an embedding, with its values: gg.attribute(gg.compile(embedding,"
-                " output), values, ...)"
+                f"no input of the model is floating: {list(named)}. Attribute to a floating "
+                "tensor that is computed from them, such as an embedding, and pass its values: "
+                "gg.attribute(gg.compile(embedding, output), values, ...)"
             )
         self.y = self.here(chosen)
         self.target = self._target(target)
@@ -94,7 +94,9 @@ class Explained:
         if y.ndim == 0 or (y.ndim == 1 and target is None):
             return None
         if y.ndim == 1:
-            raise ShapeError(f"the output is {self.y.type!r}, one number an example: no target")
+            raise ShapeError(
+                f"the output is {self.y.type!r}, one number per example, so it takes no target"
+            )
         count = len(y)
         if target is None:
             flat = y.reshape(count, -1).argmax(1)
@@ -115,8 +117,8 @@ def _parts(model: Any) -> tuple[Graph, dict[str, Tensor], dict[str, Tensor]]:
     inputs, outputs = getattr(model, "inputs", None), getattr(model, "outputs", None)
     if inputs is None or outputs is None:
         raise GradientError(
-            f"attribute() takes what has inputs and outputs: a model of gg.onnx.load, what "
-            f"gg.compile returned, or an EntryPoint; got {model!r:.120}"
+            "attribute() takes a model with inputs and outputs: the result of gg.onnx.load or "
+            f"gg.compile, or an EntryPoint; got {model!r:.120}"
         )
     named = inputs if isinstance(inputs, Mapping) else {t.node.name: t for t in inputs}
     leaves = [t for t in flatten(outputs) if t is not None]
@@ -124,7 +126,7 @@ def _parts(model: Any) -> tuple[Graph, dict[str, Tensor], dict[str, Tensor]]:
     tensors = [*named.values(), *given.values()]
     graphs = {t.graph for t in tensors if isinstance(t, Tensor)}
     if len(graphs) != 1 or None in graphs:
-        raise GraphError(f"{model!r:.120} is not of one graph")
+        raise GraphError(f"{model!r:.120} does not have all its inputs and outputs in one graph")
     (graph,) = graphs
     assert graph is not None
     return graph, dict(named), dict(given)

@@ -21,7 +21,9 @@ def plane(values: Array) -> Array:
         return values
     if values.ndim == 1:
         return values[None]
-    raise ShapeError(f"a picture is of (C, H, W), rows and columns, or a row, not {values.shape}")
+    raise ShapeError(
+        f"a picture takes values of shape (C, H, W), (H, W) or (W,), got {values.shape}"
+    )
 
 
 def pixels(values: Array) -> Array:

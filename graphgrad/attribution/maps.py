@@ -58,8 +58,8 @@ def _named(asked: Explained, name: str) -> Tensor:
         raise GradientError(f"layer= names a tensor, got {name!r}. {near}".rstrip()) from error
     if at.ndim < 3:
         raise GradientError(
-            f"Grad-CAM is of a layer with channels and places, (N, C, ...) or (N, ..., C); {name} "
-            f"is {at.type!r}"
+            "Grad-CAM needs a layer with channel and spatial axes, (N, C, ...) or (N, ..., C); "
+            f"{name} is {at.type!r}"
         )
     return at
 
@@ -67,7 +67,7 @@ def _named(asked: Explained, name: str) -> Tensor:
 def _axis(given: int, t: Tensor) -> int:
     axis = normal_axis(INTEGER("channel_axis", given), t.ndim)
     if axis == 0:
-        raise GradientError("channel_axis= is not 0, the axis of examples")
+        raise GradientError("channel_axis= cannot be 0, which is the batch axis")
     return axis
 
 
@@ -134,10 +134,14 @@ class _Maps:
                 last = node
             reach = max([reach, *(reader.index for reader in readers[node])])
         if last is None:
-            why = "no map that all of its convolutions end in" if self.below else "no convolution"
+            why = (
+                "no single feature map that all its convolutions lead to"
+                if self.below
+                else "no convolution"
+            )
             raise GradientError(
-                "Grad-CAM is of a layer with channels and places, and the model has "
-                f"{why}. Name one of its tensors by layer="
+                f"Grad-CAM needs a layer with channel and spatial axes, and the model has {why}. "
+                "Name a tensor with layer="
             )
         adds = [n for n in readers[last] if n.type == "Add" and len(self.below[n]) == 1]
         biased = last.type in LAYERS and len(readers[last]) == 1 and adds

@@ -168,7 +168,7 @@ def _check_box(asked: Explained, low: Any, high: Any) -> None:
     for name, x in asked.arrays.items():
         if not np.all((x >= low - edge) & (x <= high + edge)):
             raise ValueError(
-                f"the box from low to high holds the numbers of an input: {name} is from "
+                f"low and high must bound the values of each input: {name} ranges from "
                 f"{x.min():g} to {x.max():g}, got low={low} and high={high}"
             )
 
@@ -233,7 +233,7 @@ def _first(asked: Explained, layers: dict[Node, list[Node]]) -> set[Node]:
 def deeplift(asked: Explained, baseline: Any = 0.0, unknown: str = "error") -> Found:
     """Contributions to the change from a baseline, by the rescale rule."""
     if len(asked.xs) != 1:
-        raise GradientError(f"deeplift is for a model of one floating input, not {list(asked.xs)}")
+        raise GradientError(f"deeplift takes a model with one floating input, got {list(asked.xs)}")
     starts = baselines(asked, baseline)
     ((name, home),) = asked.xs.items()
     others = {t: a for t, a in asked.fed.items() if t is not home}

@@ -98,8 +98,9 @@ def _there(asked: Explained, activations: Sequence[str]) -> list[str]:
     op_types = [name for name in activations if name in types]
     if not op_types:
         raise GradientError(
-            f"the model has no {' and no '.join(activations)}, for which the method has a rule; "
-            "without one it is the gradient. Name op types by activations="
+            f"the model has no {' and no '.join(activations)}, the op types that the method "
+            "replaces, so the result would be the plain gradient. Name other op types with "
+            "activations="
         )
     return op_types
 
@@ -108,7 +109,9 @@ def baselines(asked: Explained, baseline: Any) -> dict[str, Array]:
     """The baseline of each input, an array of its shape and dtype."""
     given = baseline if isinstance(baseline, dict) else dict.fromkeys(asked.xs, baseline)
     if given.keys() != asked.xs.keys():
-        raise GradientError(f"baseline= is for {list(asked.xs)}, got {list(given)}")
+        raise GradientError(
+            f"baseline= takes an entry for each of {list(asked.xs)}, got {list(given)}"
+        )
     for value in given.values():
         within(ANY, "baseline", value)
     return {

@@ -37,9 +37,9 @@ class WhileRunning:
         code = self.frame.f_code
         raise ScopeError(
             f"a node is built at {show(caller())} while {self.scope!r} is held open by the "
-            f"generator {code.co_name!r} ({show((code, 0))}), which stopped at a `yield`.\nEnd the "
-            "block before the yield. A generator that is to hold a scope open for others is "
-            "decorated with @contextlib.contextmanager."
+            f"generator {code.co_name!r} ({show((code, 0))}), which stopped at a `yield`.\n"
+            "End the block before the yield. Decorate a generator that holds a scope open for "
+            "its caller with @contextlib.contextmanager."
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
-from .errors import did_you_mean
+from .errors import SymbolicError, did_you_mean
 
 OURS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("dim", "dims", "dimension", "reduction_indices"), ("axis", "axes")),
@@ -57,8 +57,12 @@ OURS: dict[str, tuple[str, ...]] = {
 }
 """Their keyword -> ours, of which a function has one or the other."""
 
-CALLED = "'Tensor' object is not callable"
+CALLED = re.compile(r"'(Tensor|tuple|int|str|.*DType)' object is not callable")
+ATTRIBUTES = ("T", "mT", "shape", "size", "ndim", "dtype", "name")
+_ARGUMENTS = ("LOAD_CONST", "LOAD_SMALL_INT", "PUSH_NULL", "PRECALL", "KW_NAMES", "CACHE")
 NO_CALL = "A tensor is not a function: t.T, t.shape and t.ndim are written without brackets."
+ELEMENT = "setting an array element with a sequence."
+NO_ELEMENT = "An array cannot hold a tensor: use gg.stack(tensors), or gg.at(t)[index].set(value)."
 
 PACKAGE = __name__.partition(".")[0]
 _SAID = r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'"
@@ -66,11 +70,13 @@ _SAID = r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'"
 
 def note_keyword(error: object = None, trace: TracebackType | None = None) -> None:
     """Note our keyword on an error about another, if a function of graphgrad was given it."""
-    if type(error) is not TypeError or trace is None:
+    if not isinstance(error, TypeError | ValueError) or trace is None:
         return
     note = ""
-    if str(error) == CALLED:
-        note = NO_CALL
+    if str(error) == ELEMENT:
+        note = NO_ELEMENT if isinstance(error.__cause__, SymbolicError) else ""
+    elif called := CALLED.fullmatch(str(error)):
+        note = NO_CALL if called[1] == "Tensor" or _is_attribute(trace) else ""
     elif said := re.match(_SAID, str(error)):
         name, keyword = said.groups()
         while trace.tb_next is not None:
@@ -80,6 +86,15 @@ def note_keyword(error: object = None, trace: TracebackType | None = None) -> No
             note = "\n".join(filter(None, (_answer(*each, keyword) for each in callees)))
     if note and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+
+
+def _is_attribute(trace: TracebackType) -> bool:
+    """Whether what is called where an error came from is an attribute that tensors have."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = dis.get_instructions(trace.tb_frame.f_code)
+    done = [i for i in code if i.offset < trace.tb_lasti and i.opname not in _ARGUMENTS]
+    return done[-1].opname in ("LOAD_ATTR", "LOAD_METHOD") and done[-1].argval in ATTRIBUTES
 
 
 def _is_of_others(trace: TracebackType) -> bool:

@@ -73,7 +73,9 @@ class Length:
         """The length of this text: the same object for equal ones, while it lives."""
         length = as_length(text)
         if not isinstance(length, Length):
-            raise ShapeError(f"a Length is open, got {text!r}: use the int itself")
+            raise ShapeError(
+                f"a Length stands for an open length, got {text!r}: use the int itself"
+            )
         return length
 
     # --- what it is ------------------------------------------------------------------------
@@ -243,15 +245,15 @@ class Length:
         if at_least(self, 1, Length.assumed()):
             return True
         raise TypeError(
-            f"the length {self} is open: whether it is 0 is known when the program runs. "
-            f"State gg.assume({self} >= 1), or choose with gg.cond(gg.size(x, axis) > 0, ...)."
+            f"the length {self} is open: whether it is 0 is only known at run time. State "
+            f"gg.assume({self} >= 1), or choose with gg.cond(gg.size(x, axis) > 0, ...)."
         )
 
     def __index__(self) -> int:
         raise TypeError(
-            f"the length {self} is open: it is an int when the program runs, not while it is "
-            "built. Loop with gg.fori_loop or gg.scan instead of range(), take gg.size(x, axis) "
-            "for a tensor of it, or compile with fixed shapes."
+            f"the length {self} is open: it is an int at run time, not while the graph is built. "
+            "Loop with gg.fori_loop or gg.scan instead of range(), take gg.size(x, axis) for a "
+            "tensor of it, or compile with fixed shapes."
         )
 
     __int__ = __float__ = __complex__ = __index__
@@ -341,8 +343,8 @@ class Inequality:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"whether {self} is known when the program runs, not while it is built: state "
-            f"gg.assume({self}) where it always holds, or choose with gg.cond on gg.size(x, axis)"
+            f"whether {self} holds is only known at run time: state gg.assume({self}) if it "
+            "always does, or choose with gg.cond on gg.size(x, axis)"
         )
 
 

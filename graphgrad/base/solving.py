@@ -10,7 +10,7 @@ from .length import Inequality, Length, divided_exactly, names_in
 
 __all__ = ["Assumption", "Axis", "LengthSolver", "last_unknown", "solved", "told_names"]
 
-REMEDY = ".\nGive arrays whose lengths agree, or another name to one that may differ"
+REMEDY = ".\nPass arrays whose lengths agree, or give a length that may differ another name"
 
 APART = "\0"  # begins a name that is solved for, where names of others stand beside it
 
@@ -173,7 +173,7 @@ class Assumption(NamedTuple):
         """One of a file; ShapeError for what states nothing."""
         sides = isinstance(left, Length | int) and isinstance(right, Length | int)
         if not (sides and sign in ("<", "<=", ">", ">=") and isinstance(where, str)):
-            raise ShapeError(f"{left!r:.40} {sign!r:.40} {right!r:.40} states nothing of lengths")
+            raise ShapeError(f"{left!r:.40} {sign!r:.40} {right!r:.40} does not compare lengths")
         return cls(left, sign, right, where)
 
     def check(self, sizes: Mapping[str, Any]) -> None:
@@ -182,4 +182,6 @@ class Assumption(NamedTuple):
         if isinstance(excess, int) and excess < 0:
             names = sorted(self.excess.names) if isinstance(self.excess, Length) else ()
             known = " and ".join(f"{name} is {sizes[name]}" for name in names)
-            raise ShapeError(f"gg.assume({self.text}), stated at {self.where}, is not so: {known}")
+            raise ShapeError(
+                f"gg.assume({self.text}), stated at {self.where}, does not hold: {known}"
+            )

@@ -53,7 +53,7 @@ class SiteUse:
     rule      the rule's name
     defined   `grads.py:3`: where the rule was defined, or asked for in the library
     contract  what the rule declares itself to be, in words; "" for nothing
-    inside    the marks inside, which count only if the rule asks for site.default
+    inside    the marks inside, which have an effect only if the rule calls site.default
 
     >>> x = gg.constant(2.0, name="x")
     >>> (site,) = gg.explain(gg.override("Identity")(gg.floor)(x), x)[x].sites
@@ -75,7 +75,7 @@ class SiteUse:
         where = "the op type's own gradient" if own else self.defined
         name, rule = shortened(self.site.name, LONG), shortened(self.rule, LONG)
         row = f"{kind} {name!r}{of} ({self.site.where}): rule {rule!r} ({where})"
-        inside = f"; counts only if it asks for site.default: {', '.join(self.inside)}"
+        inside = f"; has an effect only if it calls site.default: {', '.join(self.inside)}"
         return visible(row + contract + (inside if self.inside else ""))
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class Explanation:
         for path in self.paths:
             if path.x is x:
                 return path
-        raise KeyError(f"{x.name} was not asked about")
+        raise KeyError(f"{x.name} is not one of the xs of this explanation")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.paths))

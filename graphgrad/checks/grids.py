@@ -46,10 +46,10 @@ def _behind_relu(node: Node, op: FakeQuantise) -> Iterator[Finding]:
     if zero is not None and (zero > op.low).any():
         yield _finding(
             node,
-            f"the grid of {node.name} has numbers below 0, and a Relu is before it: they never "
-            "come, and no runtime leaves the Relu out, so it makes no operator of integers",
-            "Let it begin at 0: fake_quantise with low=0.0, lsq with signed=False, lsq_plus with "
-            "zero at its least number.",
+            f"the grid of {node.name} has numbers below 0 after a Relu: they never occur, and no "
+            "runtime removes the Relu, so no integer operator is used",
+            "Let the grid begin at 0: fake_quantise with low=0.0, lsq with signed=False, "
+            "lsq_plus with zero at its least number.",
         )
 
 
@@ -102,8 +102,8 @@ def _layer(node: Node, grids: Grids) -> Iterator[Finding]:
         yield _finding(
             node,
             f"{node.name} is computed with floats: {why}",
-            "Put what it reads on grids of 8 bits, with one step for activations, if it is to be "
-            "computed with integers.",
+            "To compute it with integers, put its inputs on grids of 8 bits, with one step for "
+            "activations.",
         )
 
 

@@ -43,7 +43,7 @@ def lint(graph: Graph | Any) -> list[Finding]:
     "unmatched entry"   an entry of an op-type map that stamped no node
     "unread gradient"   a rule that reads none of its dys, and is not declared to be a "stop"
     "no path"           an input of a region that leads to none of its outputs
-    "shadowed rule"     a mark inside a region, which counts only if the rule asks for site.default
+    "shadowed rule"     a mark inside a region: it needs a rule that calls site.default
     "unsafe where"      a branch of where() that can be NaN where the other is chosen
     "naive form"        a formula that overflows, cancels or is 0 / 0 where the function is not
     "masked argument"   a root, logarithm or quotient of what is 0 by a mask: there is no slope
@@ -83,7 +83,10 @@ def _graph_of(shown: Any) -> Graph:
         if not isinstance(t, Tensor) or t.node.graph is None:
             raise TypeError(f"lint() searches a graph, or that of tensors, got {t!r}")
         if t.node.graph is not tensors[0].node.graph:
-            raise GraphError(f"{t.name} and {tensors[0].name} are of two graphs: lint each of them")
+            raise GraphError(
+                f"{t.name} and {tensors[0].name} are in different graphs: lint each graph "
+                "separately"
+            )
     if not tensors:
         raise TypeError(f"lint() searches a graph, or that of tensors, got {shown!r}")
     graph: Graph | None = tensors[0].node.graph
@@ -186,9 +189,9 @@ def unread_gradients(graph: Graph) -> Iterator[Finding]:
             yield Finding(
                 "unread gradient",
                 f"the rule {rule.name!r} (defined at {rule.where}) of {what} never reads the "
-                "gradients of the outputs: what it gives does not depend on what is asked",
+                "gradients of the outputs, so its result does not depend on them",
                 where,
-                'If nothing is to flow, declare contract="stop"; else use dy.',
+                'If no gradient should flow, declare contract="stop"; otherwise use dy.',
             )
 
 
@@ -223,9 +226,10 @@ def inputs_without_path(graph: Graph) -> Iterator[Finding]:
                 yield Finding(
                     "no path",
                     f"input {t.name} (built at {t.where}) of region {region.name!r} leads to none "
-                    f"of its outputs, {_names(boundary.outputs) or 'of which there are none'}",
+                    f"of its outputs, {_names(boundary.outputs) or 'as it has none'}",
                     region.where,
-                    "Declare as an output what is made of it, or keep it out of the region.",
+                    "Declare a tensor that depends on it as an output, or keep it out of the "
+                    "region.",
                 )
 
 
@@ -246,8 +250,8 @@ def shadowed_rules(graph: Graph) -> Iterator[Finding]:
     for around, what, where in shadowed:
         yield Finding(
             "shadowed rule",
-            f"{what} is inside region {around.name!r} ({around.where}): it counts only if the rule "
-            "asks for site.default",
+            f"{what} is inside region {around.name!r} ({around.where}): it has an effect only if "
+            "the rule calls site.default",
             where,
             "Take it out of the region, or let the region's rule use site.default(*dys).",
         )

@@ -25,7 +25,7 @@ def naive(graph: Graph) -> Iterator[Finding]:
     for node, identity in naive_forms([n for n in graph.nodes if n.origin is None]):
         yield Finding(
             "naive form",
-            f"{identity.written}, of which {node.name} is the end, loses what the function has: "
+            f"{identity.written}, which ends in {node.name}, loses accuracy: "
             f"{wrong_words(identity, node.outputs[0].dtype)}",
             node.where,
             f"Write {_stable(identity)}, or gg.heal(ys) before gg.gradients.",
@@ -54,8 +54,8 @@ def masked_arguments(graph: Graph) -> Iterator[Finding]:
                 f"at {product.where}) is wherever its mask is: the gradient is 0 times infinity "
                 "there, NaN",
                 node.where,
-                "Choose instead of multiplying: gg.where(mask, f(gg.where(mask, x, 1.0)), 0.0), "
-                "of which gg.heal makes the inner choice itself.",
+                "Choose instead of multiplying: gg.where(mask, f(gg.where(mask, x, 1.0)), 0.0); "
+                "gg.heal adds the inner gg.where itself.",
             )
 
 

@@ -56,7 +56,7 @@ class Trial:
         """Find points and call the rule; False where there is nothing more to check."""
         target, report = self.target, self.report
         if not target.xs or not target.ys:
-            report.note("no floating input or output: no gradient is ever asked of this rule")
+            report.note("no floating input or output: this rule is never called for a gradient")
             return False
         self.held.update((t, draw(t.type, self.rng, DOMAINS[0], POINTS)) for t in target.fixed)
         self.forward = Evaluator(target.inputs, target.outputs, self.held, self.rng)

@@ -90,9 +90,9 @@ def derived_kind(options: Namespace) -> str | None:
     alone = [name for name in WITH_A_KIND if getattr(options, name)]
     if kind is None and alone:
         option = "-o" if alone[0] == "output" else f"--{alone[0].replace('_', '-')}"
-        raise TargetError(f"{option} goes with a derivative: --gradient OF:WRT, --hessian, ...")
+        raise TargetError(f"{option} needs a derivative: --gradient OF:WRT, --hessian, ...")
     if kind is not None and options.output is None:
-        raise TargetError(f"--{kind} writes a new model: say where by -o FILE")
+        raise TargetError(f"--{kind} writes a new model: say where with -o FILE")
     return kind
 
 

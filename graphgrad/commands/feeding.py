@@ -45,8 +45,8 @@ def feeds_for(target: TargetGraph, options: Namespace) -> dict[Tensor, Any]:
     if missing:
         rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in missing)
         raise TargetError(
-            f"the outputs need placeholders that are fed nothing:{rows}\n"
-            f"Give each one by --feed NAME=VALUE, or all by --random SEED."
+            f"the outputs need placeholders that have no feed:{rows}\n"
+            "Feed each of them with --feed NAME=VALUE, or all of them with --random SEED."
         )
     return feeds
 

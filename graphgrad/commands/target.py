@@ -171,9 +171,9 @@ def _target(made: Any, name: str) -> TargetGraph:
         raise_for = "tensors"
         graphs = {t.graph for t in outputs if isinstance(t, Tensor)}
     if not outputs or not all(isinstance(t, Tensor) for t in outputs):
-        raise TargetError(f"{name} made {made!r}, not a graph, tensors or a compiled function")
+        raise TargetError(f"{name} returned {made!r}, not a graph, tensors or a compiled function")
     if len(graphs) != 1:
-        raise GraphError(f"{name} made {raise_for} of {len(graphs)} graphs, one is wanted")
+        raise GraphError(f"{name} returned {raise_for} of {len(graphs)} graphs, expected one graph")
     (graph,) = graphs
     assert graph is not None  # what users hold is in a graph
     return TargetGraph(graph, outputs, name)

@@ -56,7 +56,7 @@ class Divergence(NamedTuple):
         row = f"{visible(t.name)}: {t.type!r}, made by {who(t.node)}, "
         if self.first.shape != self.second.shape:
             return f"{row}is {described(self.first)} or {described(self.second)}"
-        alone = "\n  only when it is computed alone: as other nodes are fused then"
+        alone = "\n  only if it is fetched alone, since other nodes are fused then"
         return (
             f"{row}differs by {self.worst:.3g} at {list(self.at)}:\n"
             f"  {self.first[self.at]!r}, in {described(self.first)}\n"
@@ -203,8 +203,8 @@ class _Rounding:
     where all were kept, and may differ by what rounding does over the whole graph.
     """
 
-    words = "what rounding can do to this node"
-    words_alone = "what rounding can do on the way to it"
+    words = "the rounding error of this node"
+    words_alone = "the rounding error accumulated up to it"
 
     def __init__(self, question: Evaluation) -> None:
         self.question = question

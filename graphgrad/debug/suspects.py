@@ -105,7 +105,7 @@ def blame(gradients: Any, feeds: Given = None, *, state: State | None = None) ->
     _check(gradients)
     question = Evaluation(gradients, feeds, state)
     if not any(n.origin is not None for n in question.program.nodes):
-        raise GradientError("blame() takes gradients: none of these tensors was derived")
+        raise GradientError("blame() takes gradients, and none of these tensors is one")
     return Blame(tuple(_Trial(question).suspects()))
 
 
@@ -278,7 +278,7 @@ def _unreached(suspect: Suspect) -> Suspect:
     """A gradient that is zero from the start, where nothing shows why."""
     name = visible(getattr(suspect.site, "name", ""))
     why = (
-        f"  nothing reaches it: on every path to {name} some step passes no gradient on, and "
+        f"  no gradient reaches it: on every path to {name} some step stops the gradient; "
         "gg.explain(ys, xs) says which"
     )
     return suspect._replace(message=f"{suspect.message}\n{why}")
@@ -290,11 +290,11 @@ def _stopped(blocker: Blocker, xs: list[Node]) -> Suspect:
         what = visible(f"rule {step.name!r} for region {step.name!r} ({step.where})")
     else:
         what = who(step)
-    rows = [f"killed at {what}", "  a gradient reaches it, and it passes none on"]
+    rows = [f"killed at {what}", "  a gradient reaches it and stops there"]
     if region is not None:
         name = visible(region.name)
         rows.append(
-            f"  by its own gradient; the rule {name!r} around it was not used, or gave nothing"
+            f"  by its own gradient; the rule {name!r} around it was not used, or returned nothing"
         )
     more = f" and {len(xs) - NAMED} more" if len(xs) > NAMED else ""
     rows.append(f"  so nothing reaches {', '.join([visible(x.name) for x in xs[:NAMED]])}{more}")

@@ -57,7 +57,7 @@ def checks(guidance: Guidance) -> list[Check]:
     same = guidance.apart
     return [
         Check(
-            "guided: chosen at differentiation, or marked at building, it is the same gradient",
+            "guided: chosen at differentiation or marked at build time, the gradient is the same",
             distance(same),
             close(same),
         )

@@ -44,11 +44,11 @@ def check_additive(
     if why is not None:
         place, whole, remedy = _in_what(step)
         raise GradientError(
-            f"what flows to {site!r} in {place} comes through the value of the {whole} "
-            f"and through a derivative of it, so that its gradient rule {rule.name!r} (defined at "
-            f"{rule.where}) is called for each part and not once for their sum: it has to be "
-            f"linear in the gradients it is given, and {why}.\n"
-            f"{remedy}, or declare linear=True if it is linear all the same."
+            f"gradients reach {site!r} in {place} both through the value of the {whole} and "
+            f"through a derivative of it, so its gradient rule {rule.name!r} (defined at "
+            f"{rule.where}) is called once for each part and not once for their sum. It must be "
+            f"linear in the gradients that it is given, and {why}.\n"
+            f"{remedy}, or declare linear=True if the rule is linear."
         )
 
 

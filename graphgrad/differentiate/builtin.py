@@ -57,8 +57,8 @@ def fitted(dx: Any, x: Tensor, op: Op) -> Tensor:
         return dx  # type: ignore[no-any-return]
     if not op.broadcasts and not compatible(type.shape, x.shape):
         raise ShapeError(
-            f"the gradient of {op!r} for {x.name} ({x.where}) is {type!r}, and that is {x.type!r}; "
-            "they are of one shape, where the op does not say `broadcasts`"
+            f"the gradient of {op!r} for {x.name} ({x.where}) is {type!r}, but the input is "
+            f"{x.type!r}; the shapes must be equal unless the op declares `broadcasts`"
         )
     return sum_to(cast(dx, x.dtype), like=x)
 

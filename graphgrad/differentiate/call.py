@@ -113,8 +113,8 @@ class Calling(RuleCallCheck):
         if not isinstance(site, RegionSite) or site.region.order != "error":
             return ""
         return (
-            f"differentiating through the gradient rule {self.rule.name!r} of {site!r}, which says "
-            "order='error': its gradient is not to be differentiated again"
+            f"differentiating through the gradient rule {self.rule.name!r} of {site!r}, which has "
+            "order='error': its gradient may not be differentiated again"
         )
 
     def answer(self, dys: list[Tensor | None]) -> list[tuple[Tensor, Any]]:
@@ -222,7 +222,7 @@ def refuse_rule_derivative(origin: RuleCall, running: Collection[Node | Region])
     region = origin.site
     if isinstance(region, Region) and region.order == "error" and region not in running:
         raise GradientError(
-            f"differentiating through the gradient rule {origin.rule!r} of region "
-            f"{region.name!r} ({region.where}), which says order='error': its gradient is not to "
-            "be differentiated again"
+            f"differentiating through the gradient rule {origin.rule!r} of region {region.name!r} "
+            f"({region.where}), which has order='error': its gradient may not be differentiated "
+            "again"
         )

@@ -198,6 +198,7 @@ class ChosenFor:
 def _in_vain(step: Step, region: Region) -> RegionError:
     return RegionError(
         f"overrides= chooses for {step.name} ({step.where}), which lies inside region "
-        f"{region.name!r} ({region.where}), whose rule does not ask for its default: the choice "
-        "has no effect.\nChoose for the region, or switch it off with overrides={region: None}."
+        f"{region.name!r} ({region.where}), whose rule does not call its default: the choice has "
+        "no effect.\n"
+        "Choose for the region, or switch it off with overrides={region: None}."
     )

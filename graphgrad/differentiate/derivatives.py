@@ -107,8 +107,8 @@ def _check_parts(who: str, y: Tensor, xs: Sequence[Any], holomorphic: bool) -> N
     elif y.type.complex:
         raise DTypeError(
             f"{who}() of a complex y needs holomorphic=True, got {y.name}: {y.type!r} (built at "
-            f"{y.where}). Where y is not a holomorphic function of complex xs, take gg.real(y) and "
-            "gg.imag(y), one after the other."
+            f"{y.where}). If y is not a holomorphic function of complex xs, differentiate "
+            "gg.real(y) and gg.imag(y) separately."
         )
 
 
@@ -228,8 +228,9 @@ def _check_real(who: str, xs: Sequence[Any]) -> None:
         if isinstance(x, Tensor) and x.type.complex:
             raise DTypeError(
                 f"{who}() of a real y with respect to {x.name}: {x.type!r} (built at {x.where}) "
-                "has two parts for each pair of elements. Make x of two floating tensors, its "
-                "real and its imaginary part, and take it with respect to these; or use gg.hvp."
+                "has two parts for each pair of elements. Build x from two floating tensors, its "
+                "real and imaginary parts, and differentiate with respect to those; or use "
+                "gg.hvp."
             )
 
 
@@ -283,8 +284,8 @@ def _check_scalar(y: Any, what: str) -> None:
         raise GradientError(f"{what}() takes one tensor y, got {y!r}")
     if y.ndim:
         raise ShapeError(
-            f"{what}() is of a single number, got {y.name}: {y.type!r} (built at {y.where}). "
-            "Sum it first, or use gg.jacobian of its gradient."
+            f"{what}() takes a y that is a single number, got {y.name}: {y.type!r} (built at "
+            f"{y.where}). Sum it first, or use gg.jacobian of its gradient."
         )
 
 

@@ -247,8 +247,9 @@ def _check_open(graphs: Sequence[Graph], tensors: Sequence[Tensor]) -> None:
     if len(graphs) > 1 and graphs[0] not in around(current().graph):
         t = next(t for t in tensors if t.graph is graphs[0])
         raise GraphError(
-            f"{t.name} ({t.where}) is in {t.graph!r} and has a value in its runs alone: "
-            "gradients() works within one graph.\nAsk inside the body, or return it from there."
+            f"{t.name} ({t.where}) is in {t.graph!r} and has a value only while that runs: "
+            "gradients() works within one graph.\n"
+            "Call gradients() inside the body, or return the tensor from it."
         )
 
 
@@ -276,9 +277,9 @@ def check_seeded(ys: Sequence[Tensor], seeds: Sequence[Any]) -> None:
     for y, dy in zip(ys, seeds, strict=True):
         if dy is None and y.type.complex:
             raise DTypeError(
-                f"gradients() of a complex y needs its gradient, got {y.name}: {y.type!r} (built "
-                f"at {y.where}) without. Give grad_ys=, or say holomorphic=True where ys are "
-                "holomorphic functions of complex xs; or take gg.real(y), gg.imag(y) or abs(y)."
+                f"gradients() of a complex y needs grad_ys=, got {y.name}: {y.type!r} (built at "
+                f"{y.where}) without it. Pass grad_ys=, or holomorphic=True if ys are holomorphic "
+                "functions of complex xs; or differentiate gg.real(y), gg.imag(y) or abs(y)."
             )
 
 
@@ -294,8 +295,8 @@ def _seeds(ys: Any, y_list: list[Tensor], grad_ys: Any) -> list[Any]:
         shape, dtype = (dy.shape, dy.dtype) if isinstance(dy, Tensor) else array_type(dy, y)
         if not compatible(shape, y.shape) or dtype != y.dtype:
             raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
-                f"a gradient of {y.name} ({y.type!r}, built at {y.where}) has its shape and "
-                f"dtype, got {dtype}{list(shape)}"
+                f"the gradient of {y.name} ({y.type!r}, built at {y.where}) must have its shape "
+                f"and dtype, got {dtype}{list(shape)}"
             )
     return seeds
 
@@ -333,7 +334,7 @@ def _visible(t: Tensor, what: str, context: Context, off: Off) -> Key:
     """The key of a tensor as the caller sees it; GradientError where a region hides it."""
     owner = level(t, vantage(t, context), off, context.question.tree)
     if isinstance(owner, Hidden):
-        raise owner.error(f"a gradient is wanted {what}")
+        raise owner.error(f"gradients() needs the gradient {what}")
     return t if owner is None else (t, owner)
 
 

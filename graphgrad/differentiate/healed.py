@@ -62,9 +62,10 @@ def _marks(node: Node) -> int:
 
 
 def _refused(what: str, form: HealedForm) -> RegionError:
-    now = f"{form.name} stands for it" if form.name else "it is built anew"
+    now = f"{form.name} stands for it" if form.name else "it is rebuilt"
     return RegionError(
-        f"{what} gg.heal, and {now} in what is differentiated: the rule would not count as it "
-        "says.\nMark before healing (graph.mark, gradient_override_map, override_gradient): heal "
-        "leaves alone what is marked; or take the gradients of what was written."
+        f"{what} gg.heal, and {now} in what is differentiated: the rule would not apply as "
+        "written.\n"
+        "Mark before healing (graph.mark, gradient_override_map, override_gradient): heal leaves "
+        "alone what is marked; or take the gradients of what was written."
     )

@@ -54,8 +54,9 @@ class Hidden:
             )
         return GradientError(
             f"{what} {t.name} (built at {t.where}), which {read}is hidden inside region "
-            f"{region.name!r} ({region.where}): the region's rule speaks for its outputs only, "
-            f"which are {shown(settled_boundary(region).outputs)}.\n{remedy}"
+            f"{region.name!r} ({region.where}): the region's rule applies to its outputs only, "
+            f"which are {shown(settled_boundary(region).outputs)}.\n"
+            f"{remedy}"
         )
 
 

@@ -100,7 +100,7 @@ class Analysis:
         """What one output is, where some input is linear or zero."""
         linear = node.op.linear
         if linear and LINEAR in kinds and not t.type.differentiable:
-            raise NonLinear(node, f"makes {t.type!r} of it")
+            raise NonLinear(node, f"converts it to {t.type!r}")
         if linear == "joint":
             return self._joint(node, kinds)
         if linear == "each":
@@ -117,13 +117,13 @@ class Analysis:
         if LINEAR not in kinds:
             return CONSTANT if CONSTANT in kinds or not kinds else ZERO
         if CONSTANT in kinds:
-            raise NonLinear(node, "adds to it what does not depend on it, so it is affine")
+            raise NonLinear(node, "adds a term that does not depend on it, so it is affine")
         return LINEAR
 
     def _choice(self, node: Node, op: Cond, kinds: list[str]) -> list[str]:
         """Of a choice: linear where both bodies are, in what they read."""
         if kinds[0] == LINEAR:
-            raise NonLinear(node, "chooses by it")
+            raise NonLinear(node, "chooses a branch by it")
         branches = []
         for program, reads in zip(op.programs, op.reads, strict=True):
             branches.append(self._body(program, [kinds[1 + i] for i in reads]))
@@ -141,7 +141,7 @@ class Analysis:
         test, program = op.programs
         carries, _ = self._carried(node, program, op.carries, kinds)
         if LINEAR in self._body(test, [*carries, *kinds[op.carries :]]):
-            raise NonLinear(node, "ends by it")
+            raise NonLinear(node, "stops by it")
         return [*carries, *(carries[i] for i in op.history), CONSTANT]
 
     def _carried(
@@ -149,7 +149,7 @@ class Analysis:
     ) -> tuple[list[str], list[str]]:
         """What the carries are in every run, and what a run makes of that."""
         carries = kinds[:count]
-        how = "carries on what depends on it to where it is constant"
+        how = "carries a value that depends on it in a carry that began as a constant"
         while True:
             output_kinds = self._body(program, [*carries, *kinds[count:]])
             pairs = zip(carries, output_kinds, strict=False)

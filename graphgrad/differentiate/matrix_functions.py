@@ -154,7 +154,9 @@ def powm(x: TensorLike, p: float, /) -> Tensor:
            [0.  , 0.25]])
     """
     if isinstance(p, bool) or not isinstance(p, int | float | np.integer | np.floating):
-        raise TypeError(f"the power of powm is a number, got {p!r}; for others matrix_function")
+        raise TypeError(
+            f"the power of powm is a number, got {p!r}; for other functions use matrix_function"
+        )
     if not isfinite(p):
         raise ValueError(f"the power of powm is a finite number, got {p!r}")
     exponent = float(p)
@@ -190,8 +192,8 @@ def _parts(f: Function, x: Tensor) -> list[Function]:
             )
     if y.shape != w.shape or real_dtype(y.dtype) != w.dtype:
         raise ValueError(
-            "the function of matrix_function keeps shape and precision of its argument: "
-            f"it made {y.type!r} of {w.type!r}"
+            "the function of matrix_function must keep the shape and precision of its argument, "
+            f"got {y.type!r} for {w.type!r}"
         )
     return [lambda w: real(f(w)), lambda w: imag(f(w))] if kind_of(y.dtype) == "c" else [f]
 

@@ -116,7 +116,7 @@ class SweepPlan:
         if not (led or region.allow_empty or any(t.type.differentiable for t in boundary.outputs)):
             raise RegionError(
                 f"region {region.name!r} ({region.where}) {why_idle(reads, boundary.outputs)}\n"
-                "Put what makes floats of these into it too, or say allow_empty=True."
+                "Include the ops that convert these to floats, or say allow_empty=True."
             )
         for t in led:
             if region.on_tensors or t not in self.stop:

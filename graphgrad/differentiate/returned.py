@@ -179,7 +179,7 @@ class RuleCallCheck:
 
     def _from_value(self, x: Tensor, entry: Any, i: int) -> Tensor:
         """A number (broadcast) or an array (of x's shape) as a constant."""
-        check_unmasked(entry, f"{self.who()} is to return arrays: ")
+        check_unmasked(entry, f"{self.who()} must return arrays: ")
         try:
             array = np.asarray(entry)
             fits = can_cast(array.dtype, x.dtype, "same_kind")
@@ -216,8 +216,8 @@ class RuleCallCheck:
         )
         if batched and compatible(dx.shape[1:], x.shape):
             return (
-                "gg.sum(dx, 0) adds up what the examples give: a rule that is put on what vmap() "
-                f"made is called once for all of them, and they share {x.name}"
+                "gg.sum(dx, 0) sums over the examples: a rule on the result of vmap() is called "
+                f"once for all of them, and they share {x.name}"
             )
         return "gg.sum_to(dx, like=x) sums over broadcast axes"
 

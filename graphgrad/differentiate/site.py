@@ -144,7 +144,7 @@ class Site:
         """
         answering = CONTEXT.get().answering
         if self._target not in answering.running:
-            raise GradientError(f"site.default of {self} is there only while its rule runs")
+            raise GradientError(f"site.default of {self} is available only while its rule runs")
         if len(dys) != len(self.outputs):
             raise GradientError(
                 f"site.default of {self} takes {len(self.outputs)} gradients, one per output, "
@@ -189,7 +189,7 @@ class Site:
         3
         """
         if self._target not in CONTEXT.get().answering.running:
-            raise GradientError(f"site.random_key of {self} is there only while its rule runs")
+            raise GradientError(f"site.random_key of {self} is available only while its rule runs")
         if self._key is None:
             graph, region = self.place
             with GraphScope(graph):

@@ -200,7 +200,7 @@ def _circle(stuck: list[Step], off: Off, tree: RegionTree) -> RegionError:
     others = [s for s in path[1:-1] if isinstance(s, Region)]
     what = (
         f"regions {region.name!r} ({region.where}) and {others[0].name!r} ({others[0].where}) "
-        "need each other in a circle"
+        "depend on each other in a cycle"
         if others
         else f"region {region.name!r} ({region.where}) cannot be replaced as one step: a value "
         "leaves it and comes back"
@@ -208,8 +208,8 @@ def _circle(stuck: list[Step], off: Off, tree: RegionTree) -> RegionError:
     remedy = "Build these inside the region too, end the region before them, or split the region."
     if any(isinstance(s, Region) and s.on_tensors for s in path):
         remedy = (
-            "Of sites on one tensor the first is called first: mark them in another order, or put "
-            "fewer tensors into one site."
+            "The first of several sites on one tensor is called first: mark them in another "
+            "order, or put fewer tensors into one site."
         )
     return RegionError(f"{what}, through{rows}\n{remedy}")
 

@@ -45,8 +45,8 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
         backend = as_backend(name)
         if options:
             raise TypeError(
-                f"{', '.join(options)}: a backend that is given has its own options; give its name "
-                f"({backend.name!r}) or make it with them"
+                f"{', '.join(options)}: a backend object already has its options; pass its name "
+                f"({backend.name!r}), or create it with them"
             )
         return backend
     wanted = automatic() if name == "auto" else name
@@ -57,8 +57,8 @@ def load_backend(name: str | Backend = "auto", **options: Any) -> Backend:
         if error.name is None or error.name.partition(".")[0] == "graphgrad":
             raise
         raise MissingBackendError(
-            f"the backend {wanted!r} needs the package {error.name!r}: "
-            f"pip install 'graphgrad[{EXTRAS[wanted]}]'"
+            f"the backend {wanted!r} needs the package {error.name!r}: pip install "
+            f"'graphgrad[{EXTRAS[wanted]}]'"
             if wanted in EXTRAS
             else f"the backend {wanted!r} needs the package {error.name!r}"
         ) from error
@@ -87,7 +87,7 @@ def _best_installed() -> str:
     except Exception as error:  # of another package, which may be broken in any way
         warn(
             f"llvmlite is installed but cannot be loaded, so programs run on NumPy: {error}\n"
-            f"Install it anew, or set {CHOICE}=numpy",
+            f"Reinstall it, or set {CHOICE}=numpy",
             RuntimeWarning,
             stacklevel=7,  # of compile()
         )

@@ -103,7 +103,10 @@ def export_numpy(
     path = Path(path)
     name = path.stem if name is None else name
     if path.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"a file that Python imports ends in .py; {path.name!r}, name={name!r}")
+        raise ValueError(
+            "a module needs a file that ends in .py and a name that is an identifier, got "
+            f"{path.name!r}, name={name!r}"
+        )
     file, text = _written(f, name)
     if file.arrays:
         beside = path.with_suffix(BESIDE)

@@ -121,7 +121,7 @@ class FileLengths:
             names = {n for d in (fact.left, fact.right) if isinstance(d, Length) for n in d.names}
             if names <= self.names.keys():
                 test = f"{self.text(fact.left)} {fact.sign} {self.text(fact.right)}"
-                said = f"gg.assume({fact.text}), stated at {fact.where}, is not so: "
+                said = f"gg.assume({fact.text}), stated at {fact.where}, does not hold: "
                 values = ", ".join(f"{{{literal(n)}: {self.names[n]}}}" for n in sorted(names))
                 yield f"if not {test}:"
                 yield f"    raise ValueError({literal(said)} + str({values}))"

@@ -106,7 +106,7 @@ def while_loop(test: Any, body: Any, carries: Any, constants: Any, loop: Any) ->
     rows: Any = [[] for _ in kept]
     while test(*carries, *constants)[0]:
         if trips == most:
-            raise RuntimeError(f"the loop at {where} goes on after max_trips={most} runs")
+            raise RuntimeError(f"the loop at {where} is still running after max_trips={most} runs")
         for row, i in zip(rows, kept):
             row.append(carries[i])
         carries = body(*carries, *constants)

@@ -235,7 +235,7 @@ class Helpers:
     def _handed_on(self, function: Any, bound: Mapping[str, Any]) -> str:
         """The name of a function that is not called here."""
         if self.specialised(function, bound).lengths:
-            raise Refused(f"its kernel hands on {function.__name__}, which needs open lengths")
+            raise Refused(f"its kernel passes on {function.__name__}, which needs open lengths")
         return self.call(function, bound)
 
     def constant(self, name: str, text: str) -> str:

@@ -211,7 +211,7 @@ class StoredArrays:
     def _filled(self, shape: tuple[int, ...], dtype: DType, value: Array) -> Array:
         size = prod(shape) * dtype.itemsize
         if size > FILLED and not self.any_size:
-            raise FileError(f"an array of shape {shape} stands where a small one should")
+            raise FileError(f"an array of shape {shape} is too large here")
         if size > self._left:
             return np.broadcast_to(value, shape)
         self._left -= size
@@ -231,10 +231,10 @@ class StoredArrays:
             raw = checked(self._buffer, member)
             said = str(self._digests[index])
             if _digest(raw, said.partition(":")[0], member.crc) != said:
-                raise FileError(f"{name}: is not the array that was saved (another digest)")
+                raise FileError(f"{name}: is not the array that was saved (its digest differs)")
         shape, dtype, start = _header(raw, name)
         if prod(shape) * dtype.itemsize != member.size - start:
-            raise FileError(f"{name}: says shape {shape}, which is not the size that it has")
+            raise FileError(f"{name}: says shape {shape}, which does not match its size")
         array = np.frombuffer(raw, dtype, offset=start).reshape(shape)
         aligned = (member.offset + start) % ALIGNMENT == 0
         return array if self._mapped and aligned else _frozen(array.copy())
@@ -255,9 +255,9 @@ def _header(raw: Buffer, name: str) -> tuple[tuple[int, ...], DType, int]:
         shape, fortran, dtype = npy.read_array_header_1_0(file)
         native = as_dtype(dtype)
     except Exception as error:
-        raise FileError(f"{name}: is no .npy file of numbers: {error}") from None
+        raise FileError(f"{name}: is not a .npy file of numbers: {error}") from None
     if fortran or native != dtype or not all(type(d) is int and d >= 0 for d in shape):
-        raise FileError(f"{name}: is not in the order of C, or of another byte order")
+        raise FileError(f"{name}: is not in C order, or has another byte order")
     return shape, native, file.tell()
 
 
@@ -272,7 +272,7 @@ def _shape(lengths: Any) -> tuple[int, ...]:
 def _scalar(said: Any, dtype: DType) -> Array:
     array = _array(said if isinstance(said, str) else [said], dtype)
     if array.shape != (1,):
-        raise FileError(f"{said!r:.80} is no {dtype}")
+        raise FileError(f"{said!r:.80} is not a {dtype}")
     return _frozen(array.reshape(()))
 
 

@@ -35,12 +35,13 @@ def _check_types(node: Node, known: dict[tuple[Op, Types], Types]) -> None:
         try:
             inferred = known[op, inputs] = op.infer(*inputs)
         except Exception as error:
-            raise FileError(f"node {node.index}, {op!r:.80}, cannot be: {error}") from error
+            raise FileError(f"node {node.index}, {op!r:.80}, is invalid: {error}") from error
     said = [t.type for t in node.outputs]
     if list(inferred) != said:
         raise FileError(
-            f"node {node.index}, {op!r:.80}, is {_shown(node.outputs)} in the file, and its op "
-            f"makes {list(inferred)!r:.120} here: the op has another meaning, or the file is forged"
+            f"node {node.index}, {op!r:.80}, is {_shown(node.outputs)} in the file, but its op "
+            f"returns {list(inferred)!r:.120} here: the op has changed, or the file was tampered "
+            "with"
         )
 
 
@@ -49,7 +50,7 @@ def _check_bodies(node: Node) -> None:
     try:
         node.op.check_bodies(*[t.type for t in node.inputs])
     except Exception as error:
-        raise FileError(f"node {node.index}, {node.op!r:.80}, cannot be: {error}") from error
+        raise FileError(f"node {node.index}, {node.op!r:.80}, is invalid: {error}") from error
 
 
 def _shown(tensors: Iterable[Tensor]) -> str:
@@ -61,7 +62,7 @@ def check_tree(flats: Iterable[Flat]) -> None:
     for flat in flats:
         regions, calls = flat["regions"], flat["calls"]
         parents = {i: r["parent"] for i, r in enumerate(regions)}
-        _check_circle(parents, "regions lie in each other")
+        _check_circle(parents, "regions contain each other")
         links = {("node", i): _cause(origin, calls) for i, origin in flat["origin"].items()}
         links |= {("region", i): _cause(r["origin"], calls) for i, r in enumerate(regions)}
         _check_circle(links, "steps are derived from each other")

@@ -117,7 +117,7 @@ class Checkpoints:
         if later := [s for s in self.steps if s > step]:
             raise FileError(
                 f"{self.folder} has checkpoints of later steps, {later}, and this is step {step}: "
-                "resume from them, or give each run a folder of its own"
+                "resume from them, or give each run its own folder"
             )
         parts = _parts(step, graph, graph.state if state is None else state, metadata)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ def _by_node(graph: Graph, values: dict[str, Array], path: Path) -> dict[Node, A
             rows.append(f"{name} is {here!r} here ({nodes[name].where}) and {there!r} in it")
     if rows:
         raise StateError(
-            f"{path} is of another graph than {graph!r}:\n  " + "\n  ".join(sorted(rows))
+            f"{path} belongs to a different graph from {graph!r}:\n  " + "\n  ".join(sorted(rows))
         )
     return {nodes[name]: array for name, array in values.items()}
 

@@ -136,7 +136,7 @@ def members_of(buffer: Buffer) -> dict[str, StoredMember]:
     try:
         return _members(buffer)
     except StructError:
-        raise FileError("the file ends where a header goes on") from None
+        raise FileError("the file ends inside a header") from None
 
 
 def _members(buffer: Buffer) -> dict[str, StoredMember]:
@@ -153,11 +153,13 @@ def _members(buffer: Buffer) -> dict[str, StoredMember]:
         if member.name in members:
             raise FileError(f"{member.name}: there are two members of that name")
         if start < free:
-            raise FileError(f"{member.name}: lies over what is before it")
+            raise FileError(f"{member.name}: overlaps the member before it")
         offset = _data_of(buffer, member, start)
         free = offset + member.size
         if free > place:
-            raise FileError(f"{member.name}: of {member.size} bytes, which reach beyond the file")
+            raise FileError(
+                f"{member.name}: of {member.size} bytes, extends beyond the end of the file"
+            )
         members[member.name] = member._replace(offset=offset)
     if at != end:
         raise FileError("its directory has more than its entries")
@@ -168,7 +170,7 @@ def _directory(buffer: Buffer) -> tuple[int, int, int, int]:
     """How many members there are, size and place of the directory, and where it has to end."""
     end = len(buffer) - _END.size
     if end < 0 or bytes(buffer[end : end + 4]) != _MARKS[2]:
-        raise FileError("it does not end as a zip file does; it is none, or was cut off")
+        raise FileError("it does not end like a zip file: it is not one, or was truncated")
     _, disk, other, count, total, size, place, comment = _END.unpack_from(buffer, end)
     if disk or other or count != total or comment:
         raise FileError("its end is not one that graphgrad writes")
@@ -213,9 +215,9 @@ def _data_of(buffer: Buffer, member: StoredMember, start: int) -> int:
         packed, size = _large(buffer, name + named, extra, member.name, _SIZES_64)
     same = (flags, method, crc, packed, size) == (0, 0, member.crc, member.size, member.size)
     if mark != _MARKS[0] or not same or named > LONGEST_NAME:
-        raise FileError(f"{member.name}: its header says another thing than the directory")
+        raise FileError(f"{member.name}: its header does not match the directory")
     if _name(buffer, name, named) != member.name:
-        raise FileError(f"{member.name}: is called otherwise in its own header")
+        raise FileError(f"{member.name}: has another name in its own header")
     return name + named + extra  # type: ignore[no-any-return]
 
 
@@ -230,7 +232,7 @@ def _large(buffer: Buffer, at: int, length: int, name: str, layout: Struct) -> S
     """The fields of a zip64 extra, which stands first."""
     tag, size, *fields = layout.unpack_from(buffer, at)
     if length < layout.size or (tag, size) != (1, layout.size - 4):
-        raise FileError(f"{name}: has a size beyond 4 GiB that stands nowhere")
+        raise FileError(f"{name}: is larger than 4 GiB, and its size is not recorded")
     return fields
 
 
@@ -244,5 +246,5 @@ def checked(buffer: Buffer, member: StoredMember) -> Buffer:
         if tell is not None:
             tell(len(part))
     if crc != member.crc:
-        raise FileError(f"{member.name}: is damaged (its check sum is another)")
+        raise FileError(f"{member.name}: is damaged (its checksum differs)")
     return content

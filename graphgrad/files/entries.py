@@ -91,14 +91,14 @@ class EntryPoint:
     def _on_tensors(self, values: Sequence[Any]) -> Any:
         if self.updates:
             raise GraphError(
-                f"{self!r} writes variables, which a call on tensors does not: compile it, or "
-                "import its graph by gg.import_graph"
+                f"{self!r} writes variables, which a call on tensors cannot do: compile it, or "
+                "import its graph with gg.import_graph"
             )
         home = self.inputs[0].graph
         if home is current().graph:
             raise GraphError(
-                f"{self!r} is of the graph in which nodes are being built. Read its outputs, or "
-                "call it in another graph: `with gg.Graph():`"
+                f"{self!r} belongs to the graph in which nodes are being built. Read its outputs, "
+                "or call it in another graph: `with gg.Graph():`"
             )
         leaves = [t for t in flatten(self.outputs) if t is not None]
         part, there = cut_out(home, self.inputs, leaves)
@@ -134,9 +134,9 @@ def as_entry(name: str, given: Any, graph: Graph) -> EntryPoint:
         given = EntryPoint(given.inputs, given.outputs, given.updates)
     elif isinstance(given, Function):
         raise FileError(
-            f"the function {name!r} is one of gg.function, which builds a graph of its own for "
-            "each kind of arguments: build it for one, f.build(*examples), and save the graph of "
-            "what that returns, f.build(*examples).outputs"
+            f"the function {name!r} was made by gg.function, which builds a separate graph for "
+            "each set of argument types: build it for one, f.build(*examples), and save the "
+            "graph of the outputs, f.build(*examples).outputs"
         )
     elif isinstance(given, tuple) and len(given) in (2, 3):
         given = EntryPoint(*given)
@@ -169,7 +169,9 @@ def _ref(t: Tensor) -> list[int]:
 def _written(name: str, tree: Any, tables: Tables, depth: int = 0) -> Any:
     """The structure of outputs, with tensors by place."""
     if depth > DEEPEST:
-        raise FileError(f"the function {name!r} returns more than {DEEPEST} structures in another")
+        raise FileError(
+            f"the function {name!r} returns more than {DEEPEST} structures inside one another"
+        )
     deeper = depth + 1
     if tree is None:
         return None
@@ -177,8 +179,8 @@ def _written(name: str, tree: Any, tables: Tables, depth: int = 0) -> Any:
         return {"tensor": _ref(tree)}
     if type(tree) not in PLAIN:
         raise FileError(
-            f"the function {name!r} returns a {type(tree).__name__}, whose class no file holds: "
-            "compile it with lists, tuples or dicts"
+            f"the function {name!r} returns a {type(tree).__name__}, whose class cannot be stored "
+            "in a file: compile it with lists, tuples or dicts"
         )
     if isinstance(tree, dict):
         try:

@@ -43,7 +43,7 @@ def check_registered(graph: Graph) -> None:
         first.setdefault(mark.name, (step, mark))
     missing = [name for name in first if not is_registered(name)]
     if missing:
-        raise FileError(f"nobody registered {missing!r:.200} here, so it cannot be checked")
+        raise FileError(f"{missing!r:.200} is not registered here, so it cannot be checked")
     for name, (step, mark) in first.items():
         with unsettled(graph):
             saved = _text(graph, step)
@@ -54,8 +54,9 @@ def check_registered(graph: Graph) -> None:
                 put(step, mark)
         if saved != here:
             raise FileError(
-                f"the rule {name!r} that is registered here is another than that of the file.\n"
-                f"of the file: {saved[:2000]}\nregistered here: {here[:2000]}"
+                f"the rule {name!r} that is registered here differs from the one in the file.\n"
+                f"in the file: {saved[:2000]}\n"
+                f"registered here: {here[:2000]}"
             )
 
 

@@ -34,7 +34,7 @@ class ColumnReader:
         if sorted(body for _, body in bodies) != list(range(1, len(graphs))):
             raise FileError("a body of control flow is in no graph, or in several")
         if any(type(body) is not int or body <= graph for graph, body in bodies):
-            raise FileError("a body of control flow stands before the graph that it is in")
+            raise FileError("a body of control flow is before the graph that it is in")
         for g, size in zip(graphs, sizes, strict=True):
             size.within = [sizes[b["graph"]] for b in g.get("bodies", ())]
         shared: dict[int, Twins] = {}
@@ -196,7 +196,7 @@ class Size:
     def before(self, at: Any, reader: int) -> int:
         """The place of a node that stands before its reader."""
         if self.node(at) >= reader:
-            raise FileError(f"node {reader} comes of node {at}, which does not stand before it")
+            raise FileError(f"node {reader} is derived from node {at}, which is not before it")
         return int(at)
 
     def region(self, at: Any) -> int:
@@ -311,14 +311,14 @@ def _place(said: Any) -> Any:
 def text(said: Any) -> str:
     """A string, the same object for all that are equal."""
     if type(said) is not str:
-        raise FileError(f"{said!r:.40} stands where a text should")
+        raise FileError(f"{said!r:.40} is not a string")
     return intern(said)
 
 
 def number(said: Any) -> int:
     """A integer."""
     if type(said) is not int:
-        raise FileError(f"{said!r:.40} stands where a whole number should")
+        raise FileError(f"{said!r:.40} is not an integer")
     return said
 
 

@@ -216,10 +216,10 @@ def _capture(said: Any, inside: TracePlaces, read_home: Any) -> tuple[Ref, tuple
     if kind == "home":
         what = next(read_home, None)
         if what is None:
-            raise FileError("a rule reads more of the graph of its site than is said there")
+            raise FileError("a rule reads more of the graph of its site than is declared there")
         return inside.tensor(ref), what
     if kind not in ("input", "output") or type(at[0]) is not int or at[0] < 0:
-        raise FileError(f"{said!r:.40} is nothing that a trace reads")
+        raise FileError(f"{said!r:.40} is not something that a trace can read")
     return inside.tensor(ref), (kind, at[0])
 
 

@@ -174,15 +174,15 @@ class StoredTables:
             module, distribution, wrote = self.packages.get(name, ("", "", ""))
             who = f"{distribution} {wrote}".strip() or module
             hint = (
-                f"It is of {who}: import {module} before, files import nothing"
+                f"It belongs to {who}: import {module} first, since loading a file imports nothing"
                 if who
-                else "The file may be of a newer graphgrad"
+                else "The file may have been written by a newer graphgrad"
             )
             raise FileError(f"there is no op type {name!r:.60} here. {hint}")
         if type(revision) is not int or revision > cls.revision:
             raise FileError(
-                f"{name} is of revision {revision!r:.20}, and known here up to {cls.revision}: the "
-                "file is of a newer version"
+                f"{name} is of revision {revision!r:.20}, but only revisions up to {cls.revision} "
+                "are known here: the file was written by a newer version"
             )
         return cls
 

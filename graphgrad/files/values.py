@@ -111,13 +111,16 @@ def _other(value: Any, to: ValueWriter) -> Any:
                 "@gg.register_function, also where the file is loaded"
             )
         return {"function": name}
-    raise Unwritten(f"{value!r:.80}, a {type(value).__name__}, which has no form in a file")
+    raise Unwritten(f"{value!r:.80}, a {type(value).__name__}, which cannot be stored in a file")
 
 
 def _of_numbers(array: Array) -> Array:
     """The array, in the byte order of this machine; Unwritten for what is more than numbers."""
     if type(array) not in (np.ndarray, np.memmap):
-        raise Unwritten(f"a {type(array).__name__}, which is more than its numbers; np.asarray it")
+        raise Unwritten(
+            f"a {type(array).__name__}, which holds more than its numbers: convert it with "
+            "np.asarray"
+        )
     try:
         return array.astype(as_dtype(array.dtype), copy=False)
     except DTypeError:

@@ -48,8 +48,8 @@ def up_to_date(content: Any, kind: str) -> Document:
     version, made_by = document.get("version"), document.get("made_by")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise NewerFileError(
-            f"it is of version {version!r:.20} of the format, made by {made_by!r:.60}; this "
-            f"graphgrad reads versions 1 to {VERSION}. Read it with a newer one"
+            f"it has format version {version!r:.20}, made by {made_by!r:.60}; this graphgrad "
+            f"reads versions 1 to {VERSION}. Read it with a newer one"
         )
     needs = [need for need in document.get("needs", ()) if need not in KNOWN]
     if needs:

@@ -115,7 +115,7 @@ def heal(ys: Any, at: Mapping[Tensor, Any] | None = None) -> Healed:
     not change; with `at`, bodies of control flow do not change either.
 
     Parameters:
-        ys: tensors of one graph, in any nesting.
+        ys: tensors in one graph, in any nesting.
         at: {tensor: array}, inputs for which the graph runs both in float64 and in 800 digits (with
             mpmath); only formulas whose value or gradient loses two digits or more are rewritten,
             and products of eigenvectors only if eigenvalues are that close to each other. None: all
@@ -170,7 +170,10 @@ def _graph_of(tensors: Sequence[Any]) -> Graph:
         if not isinstance(t, Tensor) or t.node.graph is None:
             raise TypeError(f"heal() takes tensors, got {t!r}")
         if t.node.graph is not tensors[0].node.graph:
-            raise GraphError(f"{t.name} and {tensors[0].name} are of two graphs: heal each of them")
+            raise GraphError(
+                f"{t.name} and {tensors[0].name} are in different graphs: heal each graph "
+                "separately"
+            )
     graph: Graph = tensors[0].node.graph
     return graph
 
@@ -211,8 +214,9 @@ def _forward(ys: Sequence[Tensor]) -> list[Node]:
             continue
         if node.origin is not None:
             raise GraphError(
-                f"heal() takes a graph before it is differentiated, and {node.name} ({node.where}) "
-                "is part of a gradient: heal first, then take gradients of what healing made"
+                f"heal() takes a graph before it is differentiated, and {node.name} "
+                f"({node.where}) is part of a gradient: heal first, then take gradients of the "
+                "healed tensors"
             )
         seen.add(node)
         stack += [t.node for t in node.inputs]

@@ -63,15 +63,15 @@ def identity(
     """
     needed_package("identity()")
     if any(i.name == name for i in (*IDENTITIES, *OWN.values())):
-        raise ValueError(f"there is an identity {name!r} already: give another name")
+        raise ValueError(f"an identity named {name!r} already exists: choose another name")
     for f in (naive, stable):
         if not callable(f):
             raise TypeError(f"identity {name!r} takes functions of tensors, got {f!r}")
     made = RealIdentity(name, PEEPHOLE, f"{written} -> {now}", wrong, source, naive, stable, ranges)
     if not made.arity == len(signature(stable).parameters) == len(made.ranges):
         raise ValueError(
-            f"identity {name!r}: naive, stable and ranges= are of as many arguments, got "
-            f"{signature(naive)}, {signature(stable)} and {list(ranges)}"
+            f"identity {name!r}: naive, stable and ranges= must take the same number of "
+            f"arguments, got {signature(naive)}, {signature(stable)} and {list(ranges)}"
         )
     _check(made)
     OWN[name] = made
@@ -80,8 +80,8 @@ def identity(
         del OWN[name]
         forget_compiled()
         raise ValueError(
-            f"identity {name!r} would never apply: what is written is no formula of all its "
-            "arguments, or one of the table rewrites it"
+            f"identity {name!r} would never apply: the naive form is not a formula of all its "
+            "arguments, or a built-in identity already rewrites it"
         )
 
 
@@ -111,8 +111,8 @@ def _check(identity: RealIdentity) -> None:
             if abs(a - b) > abs(a) * AGREE and abs(a - b) > type(a)(10) ** LAST:
                 at = ", ".join(f"{float(x):g}" for x in args)
                 raise ValueError(
-                    f"identity {identity.name!r} does not hold: at ({at}) what is written, or its "
-                    f"gradient, is {a}, and the stable form gives {b}"
+                    f"identity {identity.name!r} does not hold: at ({at}) the naive form, or its "
+                    f"gradient, is {a}, but the stable form gives {b}"
                 )
     if not compared:
         raise ValueError(

@@ -31,13 +31,13 @@ LOSES = 2.0
 LEFT_ALONE = "left alone: "
 MARKED = f"{LEFT_ALONE}marked"
 DERIVED = f"{LEFT_ALONE}in a body that takes gradients"
-NOT_RUN = f"{LEFT_ALONE}in a body, of which at= knows no values"
-NOT_NEEDED = f"{LEFT_ALONE}only a condition or a step asks for it"
+NOT_RUN = f"{LEFT_ALONE}in a body, for which at= has no values"
+NOT_NEEDED = f"{LEFT_ALONE}used only by a condition or a step function"
 GUARD = RealIdentity(
     "where",
     "regimes",
     "where(c, f(x), y) -> where(c, f(where(c, x, 1)), y)",
-    "0 times infinity in the gradient of what is not chosen",
+    "0 times infinity in the gradient of the branch not chosen",
     "the double where of autodiff folklore",
     where,
     where,
@@ -352,8 +352,8 @@ class HealingPlan:
         for node in filter(makes_sited, needed & self.changed):
             site = next(s for t in node.outputs for s in sites_at(t))
             raise RegionError(
-                f"heal() would build {node.name} ({node.where}) anew, which makes a tensor of the "
-                f"site of tensors {site!r}, whose rule would be lost.\n"
+                f"heal() would rebuild {node.name} ({node.where}), whose output is in the site of "
+                f"tensors {site!r}, so the rule of the site would be lost.\n"
                 "Heal before the tensors are marked, or unmark them."
             )
         regions = {closed_around(n) for n in needed & self.changed} - {None}

@@ -1,4 +1,4 @@
-"""What changed between two graphs, or between two sets of tensors of one graph.
+"""What changed between two graphs, or between two sets of tensors in one graph.
 
 Nodes are matched by identity and provenance, never by isomorphism: a node is the same one if it is
 the same object, or has the same given name, or was built at the same line as the same op, or was
@@ -25,7 +25,7 @@ __all__ = ["Difference", "graph_diff"]
 def graph_diff(before: Any, after: Any, *, title: str | None = None) -> Difference:
     """What was added, removed and changed from `before` to `after`.
 
-    Tensors of one graph, such as [loss, *plain] and [loss, *overridden], compare two gradients of
+    Tensors in one graph, such as [loss, *plain] and [loss, *overridden], compare two gradients of
     one forward part; programs compare what a pass did. Show the result with to_dot, to_svg or
     print.
 

@@ -61,8 +61,8 @@ class PassRecord:
         """
         names = [known for known, _ in self.programs]
         if name not in names:
-            raise KeyError(f"no pass {name!r} was seen, only {names}")
+            raise KeyError(f"no pass named {name!r} was recorded, only {names}")
         at = names.index(name)
         if at == 0:
-            raise KeyError(f"{name!r} is the first pass; what was before it was not seen")
+            raise KeyError(f"{name!r} is the first pass; the program before it was not recorded")
         return graph_diff(self.programs[at - 1][1], self.programs[at][1], title=f"after {name}")

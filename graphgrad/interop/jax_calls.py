@@ -294,9 +294,10 @@ def check_pure(program: Program) -> None:
     ]
     if rows:
         raise GraphError(
-            f"JAX takes functions as pure, and may run them twice or not at all:{''.join(rows)}\n"
-            "may have effects. Write it in jax.numpy, as an op by gg.interop.from_jax(fn, ...), or "
-            "compute it outside and feed what it gives."
+            "JAX assumes that functions are pure, and may run them twice or not at all. These "
+            f"may have effects:{''.join(rows)}\n"
+            "Write them in jax.numpy, as an op by gg.interop.from_jax(fn, ...), or compute them "
+            "outside and feed the results."
         )
 
 
@@ -348,7 +349,7 @@ def _as_dtype(t: Tensor, value: Any, single: bool) -> Any:
     if jnp.issubdtype(value.dtype, jax.dtypes.extended) or not _castable(t, value, wanted):
         raise DTypeError(
             f"{t.node.name!r} ({t.type!r}, built at {t.where}) cannot take {value.dtype}: cast it "
-            f"with .astype({wanted.name!r}) if losing information is meant"
+            f"with .astype({wanted.name!r}) if losing information is intended"
         )
     return jnp.asarray(value).astype(wanted)
 

@@ -92,7 +92,7 @@ def _host_calls(asked: Sequence[Node | None]) -> str:
     rows = "".join(f"\n  {n.name} = {n.op!r}, built at {n.where}" for n in nodes if n is not None)
     return (
         f"a file of StableHLO cannot call the host, as these do:{rows}\n"
-        "Compute them outside and feed what they give, or use gg.export_numpy."
+        "Compute them outside and feed the results, or use gg.export_numpy."
     )
 
 
@@ -101,9 +101,9 @@ def _refusal(error: Exception) -> str:
     notes = getattr(error, "__notes__", ())
     where = "".join(f"\n{note}" for note in notes if note.startswith("while running"))
     return (
-        f"JAX cannot export it: {said}{where}\nIf it is about a length that is not known, say it, "
-        "as shapes={x: (32, 64)}; lengths of one name, shapes={x: ('n', 64), y: ('n', 8)}, are "
-        "equal."
+        f"JAX cannot export it: {said}{where}\n"
+        "If the error is about an unknown length, give the length, as in shapes={x: (32, 64)}; "
+        "lengths of one name, shapes={x: ('n', 64), y: ('n', 8)}, are equal."
     )
 
 

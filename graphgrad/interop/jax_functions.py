@@ -81,7 +81,10 @@ def as_jax(f: CompiledFunction, gradients: int = 1, *, dtype: Any = None) -> Cal
 def number_of_gradients(gradients: Any) -> int:
     """It as an int; ValueError for what is none."""
     if isinstance(gradients, bool) or not isinstance(gradients, int) or gradients < 0:
-        raise ValueError(f"gradients is how many times it may be differentiated, got {gradients!r}")
+        raise ValueError(
+            "gradients= is the number of times that the function may be differentiated, got "
+            f"{gradients!r}"
+        )
     return gradients
 
 
@@ -144,7 +147,9 @@ def _whole(f: CompiledFunction, names: list[str], state: Any) -> Mapping[str, An
     wrong = misfits(names, state)
     if wrong:
         rows = "\n  ".join(wrong)
-        raise StateError(f"the state of {f!r} is what its state_tree() gives.\n  {rows}")
+        raise StateError(
+            f"the state of {f!r} must have the structure of its state_tree().\n  {rows}"
+        )
     return state  # type: ignore[no-any-return]
 
 
@@ -191,8 +196,8 @@ def without_state(
     """What `to_jax` returns of a compiled function; how: what users call for it."""
     if state_names(f):
         raise StateError(
-            f"{f!r} has state: {', '.join(state_names(f))}. Use f.as_jax(), whose function takes "
-            "the state and returns it, or give these as inputs"
+            f"{f!r} has state: {', '.join(state_names(f))}. Use f.as_jax(), which takes and "
+            "returns the state, or make these inputs"
         )
     jax_calls = calls(f"{how}()")
     order = jax_calls.JaxOrder(first_order(f, gradients, how), single)

@@ -93,10 +93,10 @@ class Order:
         family = self.family
         if self.number >= family.gradients:
             raise GradientError(
-                f"{family.f!r} was to be differentiated {counted(family.gradients, 'time')} at "
-                f"most, and is differentiated {self.number + 1} times: say "
-                f"{family.how}(gradients={self.number + 1}). Without that its overrides would be "
-                "lost."
+                f"{family.f!r} was declared to be differentiated "
+                f"{counted(family.gradients, 'time')} at most, but is differentiated "
+                f"{self.number + 1} times: write {family.how}(gradients={self.number + 1}). "
+                "Otherwise its overrides would be lost."
             )
 
     @collector_paused
@@ -144,9 +144,10 @@ class Order:
         new = [n for n in nodes if type(n.op) in (Variable, Assign)]
         if new:
             raise StateError(
-                f"a gradient of {self.family.f!r} reads or writes variables that the function does "
-                f"not:{_listed(new)}\nHave the function read them too, as one more output, and "
-                "write none in a rule."
+                f"a gradient of {self.family.f!r} reads or writes variables that the function "
+                f"does not:{_listed(new)}\n"
+                "Let the function read them too, in one more output, and write no variable in a "
+                "rule."
             )
         drawn = [] if self.counted else [n for n in nodes if drawn_anew(n.op)]
         if drawn:

@@ -141,7 +141,8 @@ def _check_structure(outputs: Any) -> None:
     """ExportError for named tuples, whose classes no file holds."""
     if isinstance(outputs, tuple) and hasattr(outputs, "_fields"):
         raise ExportError(
-            f"outputs in a {type(outputs).__name__}: no file holds a class; compile it with a dict"
+            f"outputs in a {type(outputs).__name__}: a file cannot store a class; compile it with "
+            "a dict"
         )
     if isinstance(outputs, dict | list | tuple):
         for part in outputs.values() if isinstance(outputs, dict) else outputs:
@@ -159,10 +160,10 @@ def _shapes(tensors: Sequence[Tensor], given: Shapes) -> list[tuple[Dim, ...]]:
     axes: list[Axis] = []
     for t, shape in said.items():
         if not compatible(t.type.shape, shape):
-            raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot be of shape {shape}")
+            raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot have shape {shape}")
         for d, n in zip(t.type.shape, shape, strict=True):
             if isinstance(d, int) and d != n:
-                raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot be of shape {shape}")
+                raise ShapeError(f"{t.node.name!r} ({t.type!r}) cannot have shape {shape}")
             axes.append((d, n, f"in the shape of {t.node.name!r}"))
     sizes = solved(axes, exact=True)
     return [said.get(t, sized(t.type.shape, sizes)) for t in tensors]
@@ -173,7 +174,9 @@ def _input(tensors: Sequence[Tensor], key: Any) -> Tensor:
         if t is key or (isinstance(key, str) and key in (t.name, name_of(t))):
             return t
     names = ", ".join(map(name_of, tensors))
-    raise ShapeError(f"shapes= is by input or its name; no input is {key!r}. There are: {names}")
+    raise ShapeError(
+        f"the keys of shapes= are inputs or their names; no input is {key!r}. There are: {names}"
+    )
 
 
 def _write(file: IO[bytes], about: dict[str, Any], program: bytes, state: dict[str, Array]) -> None:
@@ -241,7 +244,9 @@ def _about(about: Any) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("it is not a file of export_stablehlo")
     if about.get("version") != VERSION:
-        raise FileError(f"it is of version {about.get('version')!r:.20}, this reads {VERSION}")
+        raise FileError(
+            f"it has version {about.get('version')!r:.20}, this graphgrad reads version {VERSION}"
+        )
     return about
 
 

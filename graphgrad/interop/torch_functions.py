@@ -52,10 +52,13 @@ def to_torch(f: CompiledFunction, gradients: int = 2) -> Any:
     need_torch("to_torch")
     if isinstance(f, Function):
         raise TypeError(
-            f"to_torch() takes a function of one graph: give f.build(*examples) of {f!r}"
+            f"to_torch() takes a function with one graph: pass f.build(*examples) of {f!r}"
         )
     if not isinstance(f, CompiledFunction):
         raise TypeError(f"to_torch() takes what gg.compile returns, got {f!r:.80}")
     if whole("gradients", gradients) < 0:
-        raise ValueError(f"gradients is how often it may be differentiated, got {gradients}")
+        raise ValueError(
+            "gradients= is the number of times that the function may be differentiated, got "
+            f"{gradients}"
+        )
     return torch_modules.GraphModule(f, gradients)

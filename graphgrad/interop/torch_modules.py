@@ -126,8 +126,9 @@ def _run(order: int, number: Any, tensors: Any) -> list[Any]:
 def _differentiable(order: int, number: Any, tensors: Any) -> list[Any]:
     if torch._C._are_functorch_transforms_active():
         raise ExecutionError(
-            "torch.func does not transform a graphgrad function inside of what torch.compile or "
-            "torch.export made: transform the module itself, and do not compile the transform"
+            "torch.func does not transform a graphgrad function inside a program of "
+            "torch.compile or torch.export: transform the module itself, and do not compile the "
+            "transform"
         )
     return list(OrderFunction.apply(_orders[order], number, *tensors))
 
@@ -233,9 +234,9 @@ class GraphModule(torch.nn.Module):  # type: ignore[misc]
             new = fn(torch.empty(0, dtype=old.dtype, device=old.device)).dtype
             if torch.promote_types(new, dtype) != dtype:
                 raise DTypeError(
-                    f"{self._f!r} computes with {name!r} in {dtype}, and the module is to be cast "
-                    f"to {new}, which would make no result more precise. Build the graph with that "
-                    "dtype, or cast what the module takes and gives."
+                    f"{self._f!r} computes with {name!r} in {dtype}, but the module is being cast "
+                    f"to {new}, which would not make its results more precise. Build the graph "
+                    "with that dtype, or cast the inputs and outputs of the module."
                 )
         return super()._apply(fn, *args, **kwargs)
 

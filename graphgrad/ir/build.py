@@ -154,8 +154,8 @@ def outlived(scope: Any) -> GraphError | ScopeError:
             f"and this node would go to the user's graph.\n{scope.instead}"
         )
     return ScopeError(
-        f"a node is built at {show(caller())} in {scope!r}, whose block was left already: a task "
-        "or context that was started in the block goes on after it. Await it inside the block."
+        f"a node is built at {show(caller())} in {scope!r}, whose block has already ended: a task "
+        "or context that was started in the block continues after it. Await it inside the block."
     )
 
 
@@ -200,11 +200,11 @@ def _infer(op: Op, inputs: tuple[Tensor, ...], key: Any) -> Types:
 
 
 def check_op_of_tensors(
-    op: Any, inputs: Sequence[Any], instead: str = "; as_tensor makes one of it"
+    op: Any, inputs: Sequence[Any], instead: str = "; as_tensor converts it"
 ) -> None:
     """TypeError where a node would be built of a class, or on what is not a tensor."""
     if not isinstance(op, Op):
-        raise TypeError(f"a node is of an op with its attributes, as Tanh(), got {op!r}")
+        raise TypeError(f"a node takes an op with its attributes, such as Tanh(), got {op!r}")
     for t in inputs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{op!r} is applied to tensors, got {t!r}{instead}")

@@ -37,7 +37,9 @@ def check_same(lines: Iterable[str], what: str) -> None:
     raise GraphError(
         f"the processes built different {what}. The first difference is in line {at}:\n  "
         + "\n  ".join(told)
-        + "\nBuild the same in all of them: the same code, the same seeds, no order of a set"
+        + "\n"
+        "Build the same graph in all of them: with the same code and seeds, and without "
+        "depending on the order of a set"
     )
 
 

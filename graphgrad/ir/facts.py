@@ -153,9 +153,10 @@ def _in_groups(cls: Any, flat: list[str]) -> str:
     groups = [GROUPS[attr].__name__ for attr in said]
     lines = [f"\n    {attr} = {GROUPS[attr].__name__}({', '.join(said[attr])})" for attr in said]
     return (
-        f"{cls.__name__} ({show(caller())}) says {', '.join(flat)} outside of a group. Write"
-        f"{''.join(lines)}\nwith `from graphgrad.extend import {', '.join(groups)}`; what is meant "
-        "as an attribute or a method needs another name."
+        f"{cls.__name__} ({show(caller())}) says {', '.join(flat)} outside of a group. "
+        f"Write{''.join(lines)}\n"
+        f"with `from graphgrad.extend import {', '.join(groups)}`; an attribute or a method needs "
+        "another name."
     )
 
 

@@ -274,7 +274,7 @@ def assume(*stated: Inequality | bool) -> None:
     where = show(caller())
     for each in stated:
         if each is False:
-            raise ShapeError(f"gg.assume at {where}: that holds for no lengths")
+            raise ShapeError(f"gg.assume at {where}: no lengths satisfy this")
         if each is not True and not isinstance(each, Inequality):
             raise TypeError(f"gg.assume takes comparisons of lengths, as N >= 2, got {each!r}")
     new = [Assumption(e.left, e.sign, e.right, where) for e in stated if isinstance(e, Inequality)]

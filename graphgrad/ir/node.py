@@ -411,7 +411,7 @@ class Region:
         """
         if not self.open or self.settled is not None:
             raise RegionError(
-                f"the boundary of {self!r} is declared inside its block, before anybody asks for it"
+                f"the boundary of {self!r} is declared inside its block, before it is used"
             )
         pinned = self.pinned_inputs if inputs is None else tuple(flatten(inputs))
         made = self.pinned_outputs if outputs is None else tuple(flatten(outputs))
@@ -728,7 +728,7 @@ def check_given_name(name: str) -> None:
     base, _, number = name.rpartition("/")[2].rpartition("_")
     if number.isdecimal() and base in OP_TYPES:
         raise GraphError(
-            f"the name {name!r} is reserved: op type and number is how unnamed nodes are called. "
+            f"the name {name!r} is reserved: unnamed nodes are named by op type and number. "
             "Choose another."
         )
     if not name or name != name.strip("/"):

@@ -31,8 +31,8 @@ class Onnx:
         missing = set(op.fields).difference(self.attributes.values())
         if missing:
             raise GraphGradError(
-                f"{op!r} has attributes for which nothing says what they are in ONNX's "
-                f"{self.name}: {', '.join(sorted(missing))}. Give {op.type}.onnx a form for them."
+                f"{op!r} has attributes without a counterpart in ONNX's {self.name}: "
+                f"{', '.join(sorted(missing))}. Give {op.type}.onnx a form for them."
             )
         return {theirs: getattr(op, ours) for theirs, ours in self.attributes.items()}
 
@@ -41,7 +41,7 @@ class Onnx:
         unknown = set(attributes).difference(self.attributes)
         if unknown:
             raise GraphGradError(
-                f"nothing says what {', '.join(sorted(unknown))} of ONNX's {self.name} is in "
+                f"{', '.join(sorted(unknown))} of ONNX's {self.name} has no counterpart in "
                 f"{op_type.type}. Give {op_type.type}.onnx a form for it."
             )
         pairs = ((self.attributes[name], value) for name, value in attributes.items())

@@ -230,7 +230,7 @@ class Op(OfKernel):
         if hidden := [n for n in own if n in _RESERVED]:
             raise TypeError(
                 f"{cls.__name__} has attributes named as methods or facts of every op: {hidden}. "
-                "A fact is said without an annotation; an attribute needs another name."
+                "Declare a fact without an annotation, or give the attribute another name."
             )
         cls._said = said = said_by(cls)
         if "kernel" in cls.__dict__ and any(map(_has_kernel, cls.__bases__)):
@@ -248,7 +248,7 @@ class Op(OfKernel):
             if home != cls.__module__:
                 raise ValueError(
                     f"there are two op types named {cls.type!r}, in {home} and {cls.__module__}; "
-                    "say `type = ...` in the class to call it otherwise"
+                    "set `type = ...` in the class to rename one"
                 )
             OP_TYPES[cls.type] = cls
 
@@ -262,8 +262,8 @@ class Op(OfKernel):
             except TypeError as error:
                 given = dict(zip(cls.fields, values, strict=True))
                 raise TypeError(
-                    f"{cls.type} got {given}: {error}. Attributes are values that never change: "
-                    "give a tuple for a list, or pass an array as an input."
+                    f"{cls.type} got {given}: {error}. Attributes are immutable: use a tuple "
+                    "instead of a list, or pass an array as an input."
                 ) from None
             if cached is not None:
                 return cached

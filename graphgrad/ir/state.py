@@ -378,9 +378,9 @@ class State:
 
 def _refused() -> StateError:
     return StateError(
-        "a state is to be written, or what a run was given of it is to be read, by a thread that "
-        "is writing it already, or that would wait in a circle of threads for one another's: in a "
-        "py_function, a signal handler or __del__ that came while a run with updates was on.\n"
+        "a state cannot be written, or its values in a run read, by a thread that is already "
+        "writing it, or in a cycle of threads that wait for each other's: this was called in a "
+        "py_function, a signal handler or __del__ during a run with updates.\n"
         "Write it after that run, or give the variables of the inner run a State of their own."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from ..base.errors import SymbolicError
-from .types import Array, TensorType
+from .types import LENGTHS, Array, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,13 +76,15 @@ class Symbolic:
             raise SymbolicError(f"{self.name} is 0-d and has no length")
         length = self.type.shape[0]
         if not isinstance(length, int):
-            raise self._symbolic("len()", f"Its first length is {length!r}, known only when run.")
+            raise self._symbolic(
+                "len()", f"Its first length is {length!r}, only known at run time."
+            )
         return length
 
     def __iter__(self) -> Iterator[Self]:
         if self.ndim == 0:
             raise SymbolicError(
-                f"{self.name} (built at {self.where}) is 0-d and cannot be iterated over"
+                f"{self.name} (built at {self.where}) is 0-d and cannot be iterated over{LENGTHS}"
             )
         length = self.type.shape[0]
         if not isinstance(length, int):

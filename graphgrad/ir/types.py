@@ -54,6 +54,8 @@ _interned: Interned[TensorType] = Interned(4096)
 _dtypes: dict[Any, DType] = {}
 _KINDS = "biufc"
 _SHORT = ("float8_", "float6_", "float4_")
+LENGTHS = ".\nLengths are known while the graph is built: take them from shapes, as x.shape[0]"
+SHAPE_FIRST = "; the shape comes before the dtype"
 _NO_SHAPE = (bytes, set, frozenset, dict)
 
 
@@ -82,7 +84,8 @@ def _short(name: str, given: Any) -> DType:
     if name == "bfloat16":
         return bfloat16()
     _refuse_short(name)
-    raise DTypeError(f"{given!r} is not a dtype") from None
+    swapped = SHAPE_FIRST if isinstance(given, list | tuple) else ""
+    raise DTypeError(f"{given!r} is not a dtype{swapped}") from None
 
 
 def _refuse_short(name: str) -> None:
@@ -112,7 +115,8 @@ def as_shape(shape: Any) -> Shape:
     single = isinstance(shape, int | np.integer | str | Length) or shape is None
     dims = (shape,) if single else shape
     if type(dims) is not tuple and (isinstance(dims, _NO_SHAPE) or not isinstance(dims, Iterable)):
-        raise ShapeError(f"a shape is a sequence of lengths, or one length, got {shape!r}")
+        swapped = SHAPE_FIRST if isinstance(shape, np.dtype | type) else ""
+        raise ShapeError(f"a shape is a sequence of lengths, or one length, got {shape!r}{swapped}")
     out: list[Dim] = []
     for d in dims:
         if type(d) is not int and isinstance(d, np.integer | int):
@@ -120,7 +124,7 @@ def as_shape(shape: Any) -> Shape:
         elif isinstance(d, str):
             d = as_length(d)
         if not (d is None or isinstance(d, int | Length)):
-            raise ShapeError(f"a length is an int, None or a name, got {d!r} in {shape!r}")
+            raise ShapeError(f"a length is an int, None or a name, got {d!r} in {shape!r}{LENGTHS}")
         if d is not None and is_negative(d):
             raise ShapeError(f"a length is never negative, got {d} in {shape!r}")
         out.append(d)

@@ -167,8 +167,8 @@ def _tried(cls: type[Op], samples: Any, seed: int) -> list[tuple[Op, Arrays]]:
     pairs: list[tuple[Op, Arrays]] = [(op, [np.asarray(a) for a in arrays]) for op, arrays in given]
     if not pairs:
         raise GraphGradError(
-            f"there is nothing to try {cls.type} with: {cls.__name__}.samples gives no (op, arrays)"
-            " pair. Write it, or give pairs as samples=[(op, arrays), ...]."
+            f"there are no samples of {cls.type}: {cls.__name__}.samples gives no (op, arrays) "
+            "pair. Write it, or give pairs as samples=[(op, arrays), ...]."
         )
     return pairs
 

@@ -24,7 +24,7 @@ REDUCED |= {"any": np.any, "all": np.all}
 
 def _said(fact: Any, what: str) -> None:
     if not fact:
-        raise NotTried(f"it says nothing of {what}")
+        raise NotTried(f"it declares no {what}")
 
 
 def _same_bits(a: Any, b: Any, when: str) -> None:
@@ -85,7 +85,7 @@ def its_own_output(op: Op, arrays: Arrays) -> None:
         (twice,) = run_kernel(op, [once])
         _same_bits(twice, once if op.traits.idempotent else x, "applied twice")
         whole = not op.traits.rounds or np.array_equal(once, np.trunc(once), equal_nan=True)
-        require(whole, f"{once} are not whole numbers")
+        require(whole, f"{once} are not integers")
 
 
 def order_of_elements(op: Op, arrays: Arrays) -> None:
@@ -135,12 +135,12 @@ def alias(op: Op, arrays: Arrays) -> None:
         raise NotTried("it is not a view of elements")
     for y in looks:
         shared = np.shares_memory(y, arrays[0])
-        require(shared, "it is said to be a view, and shares no memory with its input")
+        require(shared, "it is said to be a view, but shares no memory with its input")
 
 
 def parts(op: Op, arrays: Arrays) -> None:
     """What it is taken apart into computes what it does."""
-    _said(type(op).decompose is not Op.decompose, "what it is taken apart into")
+    _said(type(op).decompose is not Op.decompose, "its decomposition")
     xs, node = placed(op, arrays)
     whole = Program(xs, list(node.outputs))
     apart = decompose(whole)

@@ -47,14 +47,14 @@ def linear_places(op: Op, arrays: Arrays) -> list[list[int]]:
 def _every_place(op: Op, arrays: Arrays) -> list[list[int]]:
     places = linear_places(op, arrays)
     if not places:
-        raise NotTried("it is not said to be linear")
+        raise NotTried("it is not declared linear")
     return places
 
 
 def as_said(op: Op, arrays: Arrays) -> None:
     """f(a x + b y) = a f(x) + b f(y), for the inputs in which it is said to be linear."""
     if not any(is_inexact(t.dtype) for t in placed(op, arrays)[1].outputs):
-        raise NotTried("what is made of it is no longer counted as linear")
+        raise NotTried("its output is no longer counted as linear")
     for places in _every_place(op, arrays):
         _superposed(op, _in_double(arrays), places)
 
@@ -83,7 +83,7 @@ def _superposed(op: Op, arrays: Arrays, places: list[int]) -> None:
 def adjoint(op: Op, arrays: Arrays) -> None:
     """<dy, f(x)> = <vjp(dy), x> where it is linear, which forward mode relies on."""
     if op.derivative.withholds:
-        raise NotTried("it is transposed by its value, whose gradient it withholds")
+        raise NotTried("it is transposed through its value, whose gradient it blocks")
     for places in _every_place(op, arrays):
         _transposed(op, _in_double(arrays), places)
 

@@ -38,7 +38,7 @@ def _refuse_untold(program: Program, types: Sequence[TensorType], name: str) -> 
     pairs = zip(program.inputs, types, strict=True)
     given = ", ".join(f"{t.name}: {t.type!r} is {type!r}" for t, type in pairs)
     raise ShapeError(
-        f"the length {name!r} is needed and cannot be told here ({given}).\n"
+        f"the length {name!r} is needed and cannot be determined here ({given}).\n"
         "Add an input with an axis of that length"
     )
 
@@ -150,7 +150,7 @@ def _check_equated(node: Node, sizes: Mapping[str, int]) -> None:
     """ShapeError where lengths that count as equal are not."""
     wrong = unequal(equated(node.op, [t.type for t in node.inputs]), sizes)
     if wrong is not None:
-        raise ShapeError(f"{wrong}.\ngg.assume(...) states what they have to fulfil")
+        raise ShapeError(f"{wrong}.\nState the condition that they satisfy with gg.assume(...)")
 
 
 def _of_types(op: Op, reads: Sequence[Tensor], sizes: Mapping[str, int], known: _Known) -> Op:

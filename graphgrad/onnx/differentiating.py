@@ -190,16 +190,19 @@ def _checked(kind: str, order: int | None, per_example: bool, cotangent: Any) ->
     _one_of("kind", kind, tuple(KINDS))
     if per_example and kind not in BY_ROWS:
         raise GradientError(
-            f"per_example is of {', '.join(BY_ROWS)}: a {kind} of a sum has a row for each example"
+            f"per_example applies to {', '.join(BY_ROWS)}: a {kind} of a sum already has a row "
+            "for each example"
         )
     if order is not None and (isinstance(order, bool) or not isinstance(order, int) or order < 1):
-        raise GradientError(f"order is an int from 1 on, or None, got {order!r}")
+        raise GradientError(f"order is an int of at least 1, or None, got {order!r}")
     if order not in (None, 1) and kind not in ("gradient", "vjp"):
-        raise GradientError(f"order is of a gradient; a {kind} has its own, got order={order}")
+        raise GradientError(
+            f"order applies to gradients; a {kind} has a fixed order, got order={order}"
+        )
     if isinstance(cotangent, str):
         _one_of("cotangent", cotangent, ("ones", "input"))
     if kind not in SUMMED and not (isinstance(cotangent, str) and cotangent == "ones"):
-        raise GradientError(f"cotangent is of {', '.join(SUMMED)}, not of a {kind}")
+        raise GradientError(f"cotangent applies to {', '.join(SUMMED)}, not to a {kind}")
     return order or 1
 
 
@@ -208,9 +211,11 @@ def _version(opset: Any, weights: str) -> int:
     if opset is None or (opset == OPSET and not isinstance(opset, bool)):
         return OPSET
     if isinstance(opset, bool) or opset not in range(OLDEST_WRITTEN, OPSET):
-        raise GradientError(f"opset is {OLDEST_WRITTEN} to {OPSET}, or None, got {opset!r}")
+        raise GradientError(f"opset is from {OLDEST_WRITTEN} to {OPSET}, or None, got {opset!r}")
     if weights != "copy":
-        raise GradientError(f'opset={opset} is with weights="copy": onnx\'s converter moves them')
+        raise GradientError(
+            f'opset={opset} needs weights="copy": onnx\'s version converter moves the weights'
+        )
     return int(opset)
 
 
@@ -256,7 +261,7 @@ def _rule_of(rule: Any) -> Any:
         return entry.make()
     except TypeError as error:
         raise GradientError(
-            f"gg.rules.{rule} takes arguments, so its name says not enough: {error}"
+            f"gg.rules.{rule} takes arguments, so its name alone is not enough: {error}"
         ) from None
 
 
@@ -268,12 +273,14 @@ def _check_shared(source: SourceModel, path: Any) -> None:
     """GradientError unless a new file can name that of the model."""
     if source.path is None or path is None:
         raise GradientError(
-            'weights="share" is for a model given by the name of its file, and for a path: '
+            'weights="share" needs a model given by its file name, and a path: '
             f"{'path is None' if path is None else 'this one is loaded, or bytes'}"
         )
     old, new = source.path.resolve(), Path(path).resolve()
     if old.parent != new.parent or old == new:
-        raise GradientError(f'weights="share": {str(path)!r} is to be beside {str(source.path)!r}')
+        raise GradientError(
+            f'weights="share": {str(path)!r} must be in the folder of {str(source.path)!r}'
+        )
 
 
 def _rules_on_the_way(outputs: Mapping[str, Tensor]) -> list[dict[str, Any]]:

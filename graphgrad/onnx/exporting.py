@@ -118,7 +118,7 @@ def export(
     truth("marks", marks)
     truth("fast_masks", fast_masks)
     if quantised not in (None, QDQ) or (quantised and marks):
-        rest = ", and marks=True is of floats" if marks else ""
+        rest = ", and marks=True writes floats" if marks else ""
         raise ExportError(f'quantised is "{QDQ}" or None, got {quantised!r}{rest}')
     need_onnx("gg.onnx.export()")
     if not isinstance(f, CompiledFunction):
@@ -238,12 +238,13 @@ class OnnxFile:
         if derived is not None:
             raise ExportError(
                 f"quantised= writes no gradients, and the outputs need {derived.name}, built at "
-                f"{derived.where} of {derived.origin}: compile what the net computes alone"
+                f"{derived.where} of {derived.origin}: compile only the outputs of the network"
             )
         if next(grids_in(program.nodes), None) is None:
             raise ExportError(
-                "quantised= writes what is on a grid, and nothing here is: put weights and "
-                "activations on one by gg.rules.lsq, lsq_plus, fake_quantise or pact"
+                "quantised= writes tensors that are on a grid, but there are none here: put "
+                "weights and activations on grids with gg.rules.lsq, lsq_plus, fake_quantise or "
+                "pact"
             )
         self.program = _narrowed(program) if self.dtype == "float32" else program
         self.forms.inline = True

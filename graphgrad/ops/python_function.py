@@ -61,8 +61,8 @@ class PyFunction(Op, interned=False):
         values = ys if isinstance(ys, tuple | list) and len(self.out_types) != 1 else [ys]
         if len(values) != len(self.out_types):
             raise ExecutionError(
-                f"the py_function {self.label} returned {len(values)} values, "
-                f"{len(self.out_types)} were promised"
+                f"the py_function {self.label} returned {len(values)} values, but out_types "
+                f"promises {len(self.out_types)}"
             )
         made = [self.checked(v, t) for v, t in zip(values, self.out_types, strict=True)]
         return made[0] if len(made) == 1 else tuple(made)
@@ -73,14 +73,14 @@ class PyFunction(Op, interned=False):
     def checked(self, value: Any, promised: TensorType) -> Array:
         """The value as an array of the promised type; Python numbers are weak."""
         weak = type(value) in (bool, int, float)
-        check_unmasked(value, f"the py_function {self.label} is to return arrays: ")
+        check_unmasked(value, f"the py_function {self.label} must return arrays: ")
         array = np.asarray(value)
         if weak and can_cast(array.dtype, promised.dtype, "same_kind"):
             array = array.astype(promised.dtype)
         if array.dtype != promised.dtype or not compatible(promised.shape, array.shape):
             raise ExecutionError(
-                f"the py_function {self.label} returned {array.dtype}{list(array.shape)}, "
-                f"but {promised!r} was promised by out_types"
+                f"the py_function {self.label} returned {array.dtype}{list(array.shape)}, but "
+                f"{promised!r} is promised by out_types"
             )
         return np.array(array)
 
@@ -115,10 +115,10 @@ class MissingFunction:
     def error(self, where: str) -> GraphError:
         """What is said where it is needed."""
         return GraphError(
-            f"the graph calls the Python function {self.name!r}{where}, which nobody registered "
-            "here: a file carries its name and no code.\nRegister it with "
-            f"@gg.register_function({self.name!r}), or give it to gg.load(path, functions={{"
-            f"{self.name!r}: f}})."
+            f"the graph calls the Python function {self.name!r}{where}, which is not registered "
+            "here: a file carries its name, not its code.\n"
+            f"Register it with @gg.register_function({self.name!r}), or give it to gg.load(path, "
+            f"functions={{{self.name!r}: f}})."
         )
 
 

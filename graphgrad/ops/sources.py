@@ -82,7 +82,7 @@ def placeholder(shape: Any, dtype: Any = "float64", name: str | None = None) -> 
 
     Returns: a tensor of this type.
 
-    Raises: ShapeError for an invalid shape, or where names in it cannot be told, as N from "N//2";
+    Raises: ShapeError for an invalid shape, or where it does not determine a name, as N in "N//2";
     DTypeError for a non-numeric dtype.
 
     >>> x = gg.placeholder(("N", 2), "float32", name="x")
@@ -112,8 +112,9 @@ def _check_told(shape: Shape) -> None:
     dims = [d for n in sources for d in n.outputs[0].shape]
     if untold := names - told_names([*dims, *shape]):
         raise ShapeError(
-            f"a placeholder of shape {shape}: {', '.join(sorted(untold))} cannot be told from it. "
-            "Make a placeholder that has it as a length first, or give the length a name of its own"
+            f"a placeholder of shape {shape}: {', '.join(sorted(untold))} cannot be determined "
+            "from it. Build a placeholder that has it as a length first, or give the length its "
+            "own name"
         )
 
 
@@ -259,8 +260,9 @@ def check_update(variable: Tensor, new: Tensor) -> None:
     if new.shape != variable.shape or not fits:
         wanted = variable.dtype.name
         hint = (
-            f".\n{new.dtype.name} is of another kind than {wanted}: write "
-            f"gg.cast(value, {wanted!r}) if losing information is meant."
+            ".\n"
+            f"{new.dtype.name} is a different kind of dtype from {wanted}: write gg.cast(value, "
+            f"{wanted!r}) if losing information is intended."
         )
         raise StateError(
             f"{variable.name} is {variable.type!r} (built at {variable.where}); it cannot be "

@@ -40,8 +40,8 @@ class Fitting:
         if policy is None:
             raise ExecutionError(
                 f"memory={self.limit:,} bytes are not enough: a run needs at least "
-                f"{min(tries.peaks.values()):,} beyond inputs, variables and constants, with "
-                "nothing kept that can be computed again"
+                f"{min(tries.peaks.values()):,} beyond inputs, variables and constants, even if "
+                "everything that can be recomputed is"
             )
         return self.optimised(program, watch=watch, policy=policy)
 
@@ -102,4 +102,4 @@ def _unknown(program: Program) -> str:
                     "or leave memory= out"
                 )
             stack += node.op.bodies
-    return "memory= needs lengths that are known before a run, and a kernel's are not"
+    return "memory= needs lengths that are known before a run, but those of a kernel are not"

@@ -39,7 +39,7 @@ OTHERS: dict[str, tuple[str, str]] = {
     "stored_runs": ("values that a gradient recomputes in each step -> rows of the loop", EXACT),
     "segments": ("the values stored of n steps -> sqrt(n) of them; the rest is recomputed", EXACT),
     "left_loops": (
-        "work that need not be in a loop, as x_t @ w of all rows -> outside of it",
+        "work that need not be in a loop, such as x_t @ w of all rows -> outside of it",
         ROUNDING,
     ),
     "summed_runs": ("x_t^T @ y_t, or scattered rows, summed in a loop -> after it", ROUNDING),

@@ -132,12 +132,12 @@ class Boundary:
 
 def why_idle(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> str:
     """Why a rule from these to those can never be called; "" where it can, or there are none."""
-    for verb, tensors in (("makes", list(outputs)), ("reads", list(inputs))):
+    for verb, tensors in (("produces", list(outputs)), ("reads", list(inputs))):
         if tensors and not any(t.type.differentiable for t in tensors):
             rows = "".join(f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in tensors[:5])
             return (
-                f"{verb} only what has no gradient, as integers and booleans, so its rule can "
-                f"never be called:{rows}"
+                f"{verb} only tensors without a gradient, such as integers and bools, so its rule "
+                f"can never be called:{rows}"
             )
     return ""
 

@@ -261,8 +261,9 @@ def _check_apart(targets: Sequence[Target]) -> None:
             if other is not target:
                 raise RegionError(
                     f"two sites of one mark share {node.name} ({node.where}): {other!r} and "
-                    f"{target!r}.\nTwo rules cannot speak for one node: narrow the selection with "
-                    "`&`, or make one region of it with `.together()`."
+                    f"{target!r}.\n"
+                    "Two rules cannot apply to one node: narrow the selection with `&`, or make "
+                    "one region of it with `.together()`."
                 )
 
 
@@ -304,10 +305,10 @@ def _check_reached(plans: Sequence[Plan], graph: Graph, at: Position | None) -> 
     if not around or None in around:
         return
     raise RegionError(
-        f"everything that the mark at {show(at)} selects lies inside regions, the first in "
-        f"{around[0]!r}, whose rule speaks for all of it: the mark counts only where that rule "
-        "asks for site.default.\nSay allow_inside=True if it does, or mark the region instead "
-        "(replace=True)."
+        f"everything that the mark at {show(at)} selects is inside regions, the first in "
+        f"{around[0]!r}, whose rule replaces the gradient of all of it: the mark has an effect "
+        "only if that rule calls site.default.\n"
+        "Say allow_inside=True if it does, or mark the region instead (replace=True)."
     )
 
 
@@ -316,8 +317,8 @@ def _check_not_idle(plans: Sequence[Plan], at: Position | None) -> None:
     reasons = [_why_idle(plan) for plan in plans]
     if reasons and all(reasons):
         raise RegionError(
-            f"what the mark at {show(at)} selects {reasons[0]}\nSelect the way from floats to "
-            "floats, as one region, or say allow_empty=True."
+            f"what the mark at {show(at)} selects {reasons[0]}\n"
+            "Select the whole path from floats to floats as one region, or say allow_empty=True."
         )
 
 

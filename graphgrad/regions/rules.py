@@ -332,9 +332,9 @@ class _Temporary:
             return self.rule
         raise ScopeError(
             f"{self.rule.name!r} is looked up at {show(caller())}, in a task or context that was "
-            f"started in the block of temporary_gradient at {show(self.position)} and goes on "
-            "after it, where the name means nothing.\nAwait it inside the block, or register the "
-            "rule with @register_gradient."
+            f"started in the block of temporary_gradient at {show(self.position)} and continues "
+            "after it, where the name means nothing.\n"
+            "Await it inside the block, or register the rule with @register_gradient."
         )
 
 

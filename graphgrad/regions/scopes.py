@@ -266,8 +266,8 @@ def _idle(region: Region, members: list[Node]) -> RegionError | None:
     if not why:
         return None
     return RegionError(
-        f"region {region.name!r} ({region.where}) {why}\nPut the way from floats to floats "
-        "into the block, or say allow_empty=True."
+        f"region {region.name!r} ({region.where}) {why}\n"
+        "Put the whole path from floats to floats into the block, or say allow_empty=True."
     )
 
 
@@ -388,8 +388,9 @@ class gradient_override_map(Scope):
             if not acts and self.map[op_type] not in (None, op_type):
                 raise RegionError(
                     f"gradient_override_map at {self.where}: every {op_type!r} built in the block "
-                    "reads or makes only what has no gradient, as integers and booleans, so the "
-                    "rule can never be called.\nPut the way from floats to floats into a region "
+                    "reads or produces only tensors without a gradient, such as integers and "
+                    "bools, so the rule can never be called.\n"
+                    "Put the whole path from floats to floats into a region "
                     "(gg.override_gradient), or say allow_empty=True."
                 )
 

@@ -49,8 +49,9 @@ def site_for(
     if parent is not None and not allow_inside:
         raise RegionError(
             f"{tensors[0].name} ({tensors[0].where}), which the mark at {show(at)} selects, is "
-            f"hidden inside {parent!r}, whose rule speaks for all of it: the mark counts only "
-            "where that rule asks for site.default.\nSay allow_inside=True if it does."
+            f"hidden inside {parent!r}, whose rule replaces the gradient of all of it: the mark "
+            "has an effect only if that rule calls site.default.\n"
+            "Say allow_inside=True if it does."
         )
     last = max(tensors, key=lambda t: t.node.index).node
     pins: Any = {"pinned_inputs": tuple(tensors), "pinned_outputs": tuple(tensors)}

@@ -42,7 +42,7 @@ def feedback(
     bias.
 
     Raises: TypeError for a seed or std beside weights, which would not be read; GradientError at a
-    site that is not a layer; ShapeError where weights are to be drawn for
+    site that is not a layer; ShapeError if weights must be drawn for
     input that is not a matrix of known lengths.
 
     >>> x, w = gg.constant([[1.0, 2.0]]), gg.constant([[1.0], [1.0]])

@@ -74,8 +74,8 @@ def _signs(xs: Sequence[Tensor], seed: Any, k: int) -> dict[int, Tensor]:
     """One random direction: for each floating input a tensor of -1 and 1."""
     if any(x.type.complex for x in xs):
         raise DTypeError(
-            "spsa() moves real numbers, and one of the inputs is complex: give the function the "
-            "real and the imaginary part"
+            "spsa() perturbs real numbers, and one of the inputs is complex: pass its real and "
+            "imaginary parts"
         )
     return {
         i: cast(
@@ -146,7 +146,7 @@ def black_box(
         if adjoint is not None:
             raise TypeError(
                 f"black_box() with an adjoint takes no option, got {name!r}. For a gradient that "
-                "has one of its own, give gg.py_function a vjp= that builds graph."
+                "can itself be differentiated, give gg.py_function a vjp= that builds nodes."
             )
         if name not in SPSA_OPTIONS:
             near = did_you_mean(name, SPSA_OPTIONS, f"It has {', '.join(SPSA_OPTIONS)}.")

@@ -289,8 +289,9 @@ def _rows(like: Array, f: Callable[[Array], Array]) -> Array:
     """f of every unit vector of the shape of an array, as the rows of a matrix."""
     if kind_of(like.dtype) == "c":
         raise DTypeError(
-            "root() and linear_solve() solve for real numbers: what a function does to 1 does not "
-            "say what it does to 1j. Solve for the real and imaginary parts, or use fixed_point()."
+            "root() and linear_solve() solve for real numbers: the derivative along 1 does not "
+            "determine that along 1j. Solve for the real and imaginary parts, or use "
+            "fixed_point()."
         )
     units = np.eye(like.size, dtype=like.dtype).reshape(like.size, *like.shape)
     return np.array([f(e).ravel() for e in units]).reshape(like.size, like.size)

@@ -112,7 +112,7 @@ class Ledger:
     def uncounted(self, where: str) -> GradientError:
         """The error for what cannot be added up here."""
         return GradientError(
-            f"conservation() cannot count what is kept {where}; ask relevance() and compare the "
+            f"conservation() cannot measure conservation {where}; use relevance() and compare the "
             "sums"
         )
 
@@ -155,9 +155,10 @@ class Ledger:
         """GradientError where it is not known what carries relevance."""
         if self.is_away():
             raise GradientError(
-                f"relevance reaches {site!r} by the rule of a region that came here from another "
-                "graph, where what carries relevance is not known. Give the region a rule that "
-                "does not ask for its default, or switch it off with rules={region: None}."
+                f"relevance reaches {site!r} by the rule of a region that was copied from another "
+                "graph, where it is not known which tensors carry relevance. Give the region a "
+                "rule that does not call its default, or switch it off with rules={region: "
+                "None}."
             )
 
 

@@ -230,7 +230,7 @@ class StepSharing:
             return
         FROM_ONE("group", group)
         if self.axis is None:
-            raise ValueError("group= is of neighbours along an axis: say axis= too")
+            raise ValueError("group= groups neighbours along an axis: pass axis= too")
         length = self.shape[self.axis]
         if not isinstance(length, int) or length % group:
             raise ShapeError(f"groups of {group} do not divide axis {self.axis} of {x!r}")
@@ -244,7 +244,7 @@ class StepSharing:
             wanted = (*self.shape[: self.axis], wanted[0] // self.group)
             wanted += self.shape[self.axis + 1 :]
         if t.shape != wanted:
-            raise ShapeError(f"{what} is of shape {wanted} or (), got {t.shape}")
+            raise ShapeError(f"{what} must have shape {wanted} or (), got {t.shape}")
 
     def spread(self, t: Tensor) -> Tensor:
         """Steps that broadcast with what `split` gives."""

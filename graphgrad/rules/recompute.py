@@ -141,7 +141,7 @@ class _Again(Transplant):
         if region is self.home:
             return self.around
         if region.graph not in around(self.source):
-            raise GraphError(f"{region!r} is not in {self.source!r}, of which a part is recomputed")
+            raise GraphError(f"{region!r} is not in {self.source!r}, which is recomputed in part")
         return region
 
     def captured(self, t: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ def single(site: Site) -> tuple[Tensor, Tensor]:
         raise GradientError(
             f"this rule is for one floating input and one output, {site!r} has the inputs "
             f"{_listed(site.inputs)} and the outputs {_listed(site.outputs)}.\n"
-            "Put it around less, or write a rule that says what each input gets."
+            "Put it around fewer ops, or write a rule that returns a gradient for each input."
         )
     return xs[0], site.outputs[0]
 
@@ -31,7 +31,7 @@ def real_numbers(site: Site, x: Tensor) -> None:
     if x.type.complex:
         raise DTypeError(
             f"this rule is for real numbers, {site!r} has the input {_listed([x])}.\n"
-            "Put it around what is done with gg.real(x) and gg.imag(x), or write a rule."
+            "Put it around ops on gg.real(x) and gg.imag(x), or write a rule."
         )
 
 

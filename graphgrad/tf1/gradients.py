@@ -199,9 +199,10 @@ class Sweep:
         lost = [t for t in op.attrs.get("_reads", ()) if t.op in self.pending]
         if lost:
             warnings.warn(
-                f"custom_gradient at {op.where} reads {lost[0].name}, which is no argument of the "
-                f"function, and the gradient is asked for with respect to what it depends on: no "
-                "gradient flows that way. Make it an argument, or read tf.stop_gradient of it.",
+                f"custom_gradient at {op.where} reads {lost[0].name}, which is not an argument of "
+                "the function, and a gradient with respect to a tensor that it depends on is "
+                "requested: no gradient flows that way. Make it an argument, or read "
+                "tf.stop_gradient of it.",
                 stacklevel=4,
             )
         with name_scope(op.name + "_grad"), changed(op.graph, original=op):

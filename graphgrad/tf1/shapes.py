@@ -106,7 +106,7 @@ class Dimension:
         return self._with(other, lambda a, b: b // a)
 
     def __truediv__(self, other: Any) -> Any:
-        raise TypeError(f"a Dimension is a whole number: write {self} // {other}")
+        raise TypeError(f"a Dimension is an integer: write {self} // {other}")
 
     def __mod__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a % b)

@@ -224,11 +224,11 @@ def test_grad_cam_asks_where_it_does_not_know():
         tokens = gg.identity(gg.reshape(x, (1, 12, 6)) @ np.ones((6, 4)), name="tokens")
         made = gg.compile(x, gg.mean(tokens, 1))
     image = np.random.default_rng(0).normal(size=(1, 6, 6, 2))
-    with pytest.raises(gg.GradientError, match="no map that all of its convolutions end in"):
+    with pytest.raises(gg.GradientError, match="no single feature map"):
         gg.attribute(apart, image, "grad_cam")
     with pytest.raises(gg.GradientError, match="Pass channel_axis="):
         gg.attribute(made, image, "grad_cam", layer="tokens")
-    with pytest.raises(gg.GradientError, match="not 0"):
+    with pytest.raises(gg.GradientError, match="cannot be 0"):
         gg.attribute(made, image, "grad_cam", layer="tokens", channel_axis=0)
     found = gg.attribute(made, image, "grad_cam", target=0, layer="tokens", channel_axis=-1)
     assert found.value.shape == (1, 1, 12)
@@ -348,7 +348,7 @@ def test_wrong_questions_say_what_would_be_right(mlp):
         gg.attribute(mlp, X, "smoothgrad", sample=3)
     with pytest.raises(ValueError, match="Did you mean 'epsilon_plus'"):
         gg.attribute(mlp, X, "lrp", composite="epsilon_plu")
-    with pytest.raises(gg.GradientError, match="what has inputs and outputs"):
+    with pytest.raises(gg.GradientError, match="a model with inputs and outputs"):
         gg.attribute(gg.constant(1.0), X)
     with pytest.raises(gg.GradientError, match="no Elu"):
         gg.attribute(mlp, X, "guided_backprop", activations=("Elu",))

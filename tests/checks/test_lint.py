@@ -334,7 +334,7 @@ def test_tensors_stand_for_their_graph():
     assert [f.kind for f in gg.lint([y, {"x": x}])] == [f.kind for f in gg.lint(g)] != []
     with gg.Graph():
         z = gg.placeholder((), name="z")
-    with pytest.raises(gg.GraphError, match="of two graphs: lint each of them"):
+    with pytest.raises(gg.GraphError, match="in different graphs: lint each graph"):
         gg.lint([y, z])
     for wrong in ("x", [], 3):
         with pytest.raises(TypeError, match="searches a graph, or that of tensors"):

@@ -72,7 +72,7 @@ def test_a_broken_file_is_exit_code_2(tmp_path, capsys):
     path.write_bytes(np.arange(100.0).tobytes())
     for command in ("info", "dot"):
         assert main([command, str(path)]) == 2
-        assert f"graphgrad {command}: {path}: it does not end as" in capsys.readouterr().err
+        assert f"graphgrad {command}: {path}: it does not end like" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("live", [False, True])

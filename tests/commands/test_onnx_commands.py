@@ -132,9 +132,9 @@ def test_a_wrong_derivative_is_found(curved, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--gradient"], "--gradient writes a new model: say where by -o FILE"),
-        (["-o", "d.onnx"], "-o goes with a derivative"),
-        (["--per-example"], "--per-example goes with a derivative"),
+        (["--gradient"], "--gradient writes a new model: say where with -o FILE"),
+        (["-o", "d.onnx"], "-o needs a derivative"),
+        (["--per-example"], "--per-example needs a derivative"),
         (["--gradient", "z", "-o", "{}"], "the model has no tensor 'z'"),
         (["--gradient", "place", "-o", "{}"], "of: 'place' is int64"),
         (["--hvp", "-o", "{}", "--rule", "Sin"], "--rule takes NAME=VALUE, got 'Sin'"),

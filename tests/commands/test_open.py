@@ -50,7 +50,7 @@ def test_what_cannot_be_opened_is_exit_code_1(capsys):
         (["dot", "number"], 2, "not (fn, args)"),
         (["dot", "jax_eigenvalues", "--input", "3x3"], 2, "has no form for 1 of the operations"),
         (["report", "jax_failing", "--input", "3"], 3, "of the user"),
-        (["attribute", "jax_network", "--input", "2x3"], 2, "fed nothing"),
+        (["attribute", "jax_network", "--input", "2x3"], 2, "have no feed"),
     ],
 )
 def test_what_is_wrong_is_said(arguments, code, said, capsys):

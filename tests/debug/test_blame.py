@@ -47,7 +47,7 @@ class TestBlame:
 
     def test_needs_gradients(self, graph):
         x = gg.placeholder(())
-        with pytest.raises(gg.GradientError, match="none of these tensors was derived"):
+        with pytest.raises(gg.GradientError, match="none of these tensors is one"):
             debug.blame(gg.sin(x), {x: 1.0})
 
     def test_the_chain_of_a_poisoned_gradient_blames_only_the_first(self, graph):
@@ -76,7 +76,7 @@ class TestWhatNothingReaches:
         dw = gg.gradients(gg.sum(y**2), w)
         (found,) = debug.blame(dw, {x: np.ones(3)}).suspects
         assert (found.kind, found.site, found.rule) == ("killed", y.node, None)
-        assert "a gradient reaches it, and it passes none on" in found.message
+        assert "a gradient reaches it and stops there" in found.message
         assert "so nothing reaches w" in found.message
         assert "test_blame.py" in found.where
 

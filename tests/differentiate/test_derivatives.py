@@ -207,7 +207,9 @@ def test_value_and_grad_of_a_function():
 
 def test_value_and_grad_of_a_function_is_of_a_single_number():
     x = gg.placeholder((2,))
-    with pytest.raises(gg.ShapeError, match=r"value_and_grad\(\) is of a single number"):
+    with pytest.raises(
+        gg.ShapeError, match=r"value_and_grad\(\) takes a y that is a single number"
+    ):
         value_and_grad(lambda a: a * 2.0)(x)
 
 

@@ -359,7 +359,7 @@ def test_S25_a_region_in_which_jvp_is_called_does_not_matter():
         (lambda s, dy: 2.0 / dy, "Divide", "not linear"),
         (lambda s, dy: 3.0, "Constant", "does not depend on it"),
         (lambda s, dy: s.inputs[0], "Placeholder", "does not depend on it"),
-        (lambda s, dy: dy.astype("int64").astype("float64"), "Cast", "makes int64"),
+        (lambda s, dy: dy.astype("int64").astype("float64"), "Cast", "converts it to int64"),
     ],
 )
 def test_S25_a_rule_that_is_not_linear_is_an_error(rule, node, why):
@@ -690,7 +690,7 @@ def test_linearity_goes_on_where_zeros_become_integers():
     v = gg.placeholder((2,))
     zeros = gg.zeros_like(v)
     check_linear([v + gg.cast(gg.cast(zeros, "int64"), v.dtype)], [v])
-    with pytest.raises(NonLinear, match="makes int64"):
+    with pytest.raises(NonLinear, match="converts it to int64"):
         check_linear([gg.cast(v, "int64")], [v])
 
 
@@ -707,7 +707,7 @@ def test_linearity_of_loops_that_a_test_ends():
         (loop(v, lambda t: t * v), "multiplies it with itself"),
         (loop(v, lambda t: t + c), "affine"),
         (loop(v, lambda t: t * c, lambda t: gg.sum(t) > 0), "is not linear in it"),
-        (loop(c, lambda t: v), "carries on what depends on it"),
+        (loop(c, lambda t: v), "carries a value that depends on it"),
     ):
         with pytest.raises(NonLinear, match=why):
             check_linear([wrong], [v])

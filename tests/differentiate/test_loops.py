@@ -478,7 +478,7 @@ def test_what_is_no_loop_is_an_error_that_says_so(error, call, words):
             lambda i, c: [c],
             r"structure than it takes: \[<\w+:0.*>\] for 1.0$",
         ),
-        (gg.ShapeError, lambda i, c: None, "carries on None"),
+        (gg.ShapeError, lambda i, c: None, "returns None as its carry"),
         (gg.StateError, lambda i, c: gg.variable(1.0), "a Variable inside the body of "),
     ],
 )

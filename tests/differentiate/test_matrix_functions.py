@@ -191,7 +191,7 @@ def test_roots_logarithms_and_powers():
         (lambda w: 3.0, TypeError, "returns a tensor"),
         (lambda w: gg.cumsum(w, -1), ValueError, "element by element"),
         (lambda w: w * gg.constant([1.0, 2.0, 3.0]), ValueError, "element by element"),
-        (lambda w: w > 0, ValueError, "keeps shape and precision"),
+        (lambda w: w > 0, ValueError, "keep the shape and precision"),
     ],
 )
 def test_other_functions_are_refused_and_leave_nothing(f, error, words):

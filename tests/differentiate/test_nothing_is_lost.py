@@ -190,7 +190,7 @@ def test_a_task_that_outlives_the_block_is_an_error():
             gg.sin(x)
         return await task
 
-    with gg.Graph(), pytest.raises(gg.ScopeError, match="was left already") as error:
+    with gg.Graph(), pytest.raises(gg.ScopeError, match="has already ended") as error:
         asyncio.run(main())
     assert "test_nothing_is_lost.py" in str(error.value)
 

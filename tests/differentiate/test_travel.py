@@ -516,7 +516,7 @@ def test_a_subgraph_does_not_cut_a_region():
         with gg.override_gradient("travel/double_default"):
             h = gg.sin(x)
             y = gg.exp(h)
-    with pytest.raises(gg.GraphError, match="would cut"):
+    with pytest.raises(gg.GraphError, match="would be split"):
         g.subgraph(h, y)
 
 
@@ -599,7 +599,9 @@ def test_S05_what_a_call_chooses_inside_of_what_travelled_counts_or_is_refused(j
         assert plain == pytest.approx(1.0 - np.tanh(1.0) ** 2)
         for choice, expected in (({"Tanh": seven}, 49.0), ({"Tanh": seven, "Exp": seven}, 343.0)):
             if "pickled" in journey.__name__ and how == "gradients":  # it was traced with the marks
-                with pytest.raises(gg.GradientError, match="another rule here than when") as error:
+                with pytest.raises(
+                    gg.GradientError, match="a different rule here than when"
+                ) as error:
                     gg.gradients(y, x, overrides=choice)
                 assert "test_travel.py" in str(error.value)
             else:

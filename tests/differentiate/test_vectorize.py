@@ -81,12 +81,12 @@ def test_a_rule_is_that_of_one_example_and_other_arguments_are_handed_on():
 
 def test_what_does_not_fit_is_an_error():
     for signature in ("(m->(m)", "m,n->m", "(m)", "(m,,n)->()", "->()"):
-        with pytest.raises(ValueError, match="a signature is as"):
+        with pytest.raises(ValueError, match="a signature looks like"):
             gg.vectorize(gg.sum, signature=signature)
     fit = gg.vectorize(lambda a, b: a @ b, signature="(m,n),(n)->(m)")
     with gg.Graph():
         for shapes, what in [
-            (((2, 3), (4,)), "axis n of the signature is 3 long, but 4 in argument 1"),
+            (((2, 3), (4,)), "axis n of the signature is 3 long, but has length 4 in argument 1"),
             (((3,), (3,)), r"argument 0 has axes \(m,n\)"),
             (((2, 2, 3), (5, 3)), "2 and 5"),
         ]:

@@ -553,7 +553,9 @@ def test_S27_a_rule_that_is_not_linear_any_more_when_it_is_called_is_an_error():
             ys = gg.vmap(fn, (0, None))(xs, w)
             with (
                 gg.temporary_gradient("now", squared),
-                pytest.raises(gg.GradientError, match=r"called for each: .* multiplies") as error,
+                pytest.raises(
+                    gg.GradientError, match=r"called for each example: .* multiplies"
+                ) as error,
             ):
                 gg.gradients(ys, w)
             assert "test_vmap.py" in str(error.value)
@@ -588,7 +590,7 @@ def test_what_is_run_in_a_loop_says_so_once(monkeypatch):
     monkeypatch.setattr(batcher, "_LOOPED", set())
     with gg.Graph():
         xs = gg.placeholder((3,))
-        with pytest.warns(gg.PerformanceWarning, match="PyFunction has no batched form") as told:
+        with pytest.warns(gg.PerformanceWarning, match="PyFunction has no batching rule") as told:
             ys = gg.vmap(lambda x: gg.py_function(abs, [x], [((), "float64")]))(xs)
         gg.vmap(lambda x: gg.py_function(abs, [x], [((), "float64")]))(xs)
         assert "test_vmap.py" in str(told[0].message)
@@ -928,7 +930,7 @@ def test_S15_parts_of_a_shared_site_in_a_branch_are_known_in_a_batch_too():
             columns = [f(x, w[:, i]) for i in (0, 1)] if not batched else None
             y = gg.vmap(f, in_axes=(None, 1))(x, w) if batched else gg.stack(columns)
             d = gg.gradients(y, [x, w])
-            with pytest.raises(gg.GradientError, match="called for each part and not once"):
+            with pytest.raises(gg.GradientError, match="called once for each part and not once"):
                 gg.gradients(d, [x, w])
 
 

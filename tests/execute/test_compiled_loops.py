@@ -663,15 +663,15 @@ def of_unknown_length():
         ),
         (
             lambda: one_step(lambda s, row: s[:0] @ gg.reshape(row[3:], (0, 3)) + row),
-            r"MatMul_\d+ = MatMul\(.* multiplies arrays without elements",
+            r"MatMul_\d+ = MatMul\(.* multiplies empty arrays",
         ),
-        (lambda: within(keep=True), r"gradients/Scan.* lengths that only a run"),
-        (lambda: one_step(gg.add, ("n",)), "it has lengths that only a run knows"),
+        (lambda: within(keep=True), r"gradients/Scan.* lengths are only known at run time"),
+        (lambda: one_step(gg.add, ("n",)), "it has lengths that are only known at run time"),
         (lambda: one_step(by_integers), r"MatMul_\d+ = MatMul\(.* is run by NumPy"),
         (lambda: one_step(long_products, (1 << 17, 2)), "it takes so much memory in a run"),
         (lambda: one_step(one_after_the_other, (10_000,)), "it takes [0-9,]+ bytes as a whole"),
-        (without_elements, "it takes or makes arrays without elements"),
-        (of_unknown_length, "it has lengths that only a run knows"),
+        (without_elements, "it takes or returns empty arrays"),
+        (of_unknown_length, "it has lengths that are only known at run time"),
     ],
 )
 def test_explain_says_which_step_keeps_a_loop_from_being_one_function(program, why):

@@ -127,7 +127,7 @@ def test_code_that_writes_the_state_of_the_run_that_waits_for_it_is_an_error_on_
             thread.join(10)
 
     graph.state.turn.take(run)
-    assert "a run with updates was on" in raised[0]
+    assert "during a run with updates" in raised[0]
     assert graph.state["w"] == 1.0
     run()  # one that only reads
     assert graph.state["w"] == 2.0

@@ -99,7 +99,7 @@ def test_arrays_on_any_mesh_are_taken(built, explicit):
 
 def wrong():
     """What is said, as a function of mesh, x, w and another graph's tensor; the error."""
-    yield "mesh alone", lambda m, x, w, o: {"mesh": m}, DeviceError, "says nothing without shard"
+    yield "mesh alone", lambda m, x, w, o: {"mesh": m}, DeviceError, "has no effect without shard"
     yield "no mesh", lambda m, x, w, o: {"shardings": {x: P("data")}}, DeviceError, "needs mesh="
     yield "no mesh type", lambda m, x, w, o: {"mesh": 8, "shardings": {}}, TypeError, "got 8"
     yield "a list", lambda m, x, w, o: {"mesh": m, "shardings": [x]}, TypeError, "got list"

@@ -597,7 +597,9 @@ def test_results_of_a_kernel_in_one_memory(kind):
     with gg.Graph():
         x = gg.placeholder((3,))
         program = Program([x], build(InOneMemory(kind), (x,)).outputs)
-    with pytest.raises(ExecutionError, match=r"InOneMemory.* returned two results in one memory"):
+    with pytest.raises(
+        ExecutionError, match=r"InOneMemory.* returned two results that share memory"
+    ):
         unfused(check=True).compile(program)(np.ones(3))
     check(program, unfused(), [np.arange(3.0)])
 

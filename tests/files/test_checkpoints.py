@@ -160,7 +160,9 @@ def test_one_of_a_newer_version_stays_where_it_is(tmp_path):
     name = "checkpoint.json"
     parts[name] = parts[name].replace(b'"version":2', b'"version":9')
     checkpoints.path(2).write_bytes(packed(parts))
-    with pytest.raises(gg.FileError, match=r"step-0+2.gg: .*of version 9 .* Read it with a newer"):
+    with pytest.raises(
+        gg.FileError, match=r"step-0+2.gg: .*format version 9, .* Read it with a newer"
+    ):
         checkpoints.resume(graph)
     assert checkpoints.steps == [1, 2]
 

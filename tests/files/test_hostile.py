@@ -104,7 +104,7 @@ FORGED = {
     "an unknown op type": text('"Tanh"', '"Tahn"'),
     "a newer op": text('["Tanh",1', '["Tanh",2'),
     "an op with another attribute": text('"axes":[0]', '"axis":[0]'),
-    "another meaning": text('"axes":[0,1]', '"axes":[1]'),
+    "tampered with": text('"axes":[0,1]', '"axes":[1]'),
     "a type of objects": text('"float64",["N",3]', '"object",["N",3]'),
     "a type of no name": put("types", 0, 0, value=None),
     "a negative length": text('["N",3]', '["N",-3]'),
@@ -215,7 +215,7 @@ CONTAINERS = {
     ),
     "another array": (
         lambda raw: packed({**members(raw), "arrays/0.npy": npy(np.ones((3, 40)))}),
-        "another digest",
+        "its digest differs",
     ),
     "a count that is wrong": (lambda raw: raw[:-14] + b"\xff\xfe" * 2 + raw[-10:], "directory"),
 }
@@ -277,7 +277,7 @@ def test_a_header_of_npy_that_lies_is_refused(whole, tmp_path):
     document = json.loads(members(whole)["graph.json"])
     document["arrays"] = [gg.files.arrays.digests(part)[1]]
     made = packed({"graph.json": json.dumps(document).encode(), "arrays/0.npy": raw})
-    assert "which is not the size" in refused(made, tmp_path / "a.gg")
+    assert "which does not match its size" in refused(made, tmp_path / "a.gg")
 
 
 def outcome(raw, path, folder):

@@ -1462,16 +1462,16 @@ def travel(ways: Any, ys: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any
 
 
 REASONS = (
-    "is called for each part and not once for their sum",
+    "is called once for each part and not once for their sum",
     "needs the transpose of its gradient rule",
     "the choice has no effect",
-    "are others than those that were carried here",
+    "differ from those that were copied",
     "selects nothing",
-    "its default is taken there",
+    "its default is built from that graph",
     "is called once for all of them",
-    "was put once for all examples by vmap",
-    "has another rule here than when the graph was stored",
-    "adds up what the examples give: a rule that is put on what vmap() made",
+    "as one site for all examples, since its rule",
+    "has a different rule here than when the graph was stored",
+    "sums over the examples: a rule on the result of vmap()",
 )
 """What graphgrad may say where the tape has an answer (docs/semantics.md)."""
 IN_BATCH = ("the gradient rule 'rule' (defined at",)

@@ -153,7 +153,7 @@ def test_tensors_of_two_graphs_and_none_are_errors():
     for _ in range(2):
         with gg.Graph():
             ys.append(gg.exp(gg.constant(1.0)))
-    with pytest.raises(gg.GraphError, match="two graphs"):
+    with pytest.raises(gg.GraphError, match="different graphs"):
         gg.heal(ys)
     with pytest.raises(TypeError, match="got none"):
         gg.heal([])
@@ -231,11 +231,11 @@ def test_an_identity_of_the_user_is_shown_before_it_is_taken():
         with pytest.raises(ValueError, match="would never apply"):
             gg.extend.identity("all", naive, lambda x: x, **words)
     taken = (lambda x: gg.log(1 + gg.exp(x)), gg.nn.softplus)
-    with pytest.raises(ValueError, match="one of the table rewrites it"):
+    with pytest.raises(ValueError, match="a built-in identity already rewrites it"):
         gg.extend.identity("soft", *taken, **words)
-    with pytest.raises(ValueError, match="as many arguments"):
+    with pytest.raises(ValueError, match="the same number of arguments"):
         gg.extend.identity("soft", *taken, **words, ranges=[(0, 1)] * 2)
-    with pytest.raises(ValueError, match="as many arguments"):
+    with pytest.raises(ValueError, match="the same number of arguments"):
         gg.extend.identity("soft", gg.exp, gg.add, **words)
     with pytest.raises(TypeError, match="takes functions of tensors, got 3"):
         gg.extend.identity("soft", 3, gg.exp, **words)

@@ -67,7 +67,7 @@ def test_the_test_of_a_loop_asks_what_was_written():
     x = gg.placeholder((3,))
     sites = {site.name: site.now for site in gg.heal(by_while(x)).sites}
     assert sites == {
-        "expm1": "left alone: only a condition or a step asks for it",
+        "expm1": "left alone: used only by a condition or a step function",
         "log1pexp": "softplus(x)",
     }
 
@@ -82,7 +82,7 @@ def test_a_body_is_left_alone_where_a_rule_speaks_for_it_or_at_knows_nothing():
     pytest.importorskip("mpmath")
     made = gg.heal(y, at={x: AT})
     assert made.ys is y
-    assert {s.now for s in made.sites} == {"left alone: in a body, of which at= knows no values"}
+    assert {s.now for s in made.sites} == {"left alone: in a body, for which at= has no values"}
 
 
 @pytest.mark.parametrize("step", [gg.floor, gg.sign, gg.round, lambda x: gg.cast(x > 0, "float64")])
@@ -91,7 +91,9 @@ def test_steps_and_conditions_ask_what_was_written(step):
     y = step(gg.exp(x) - 1)
     made = gg.heal(y)
     assert made.ys is y
-    assert [s.now for s in made.sites] == ["left alone: only a condition or a step asks for it"]
+    assert [s.now for s in made.sites] == [
+        "left alone: used only by a condition or a step function"
+    ]
     both = gg.heal([y, gg.exp(x) - 1]).ys
     values = gg.compile(x, both, optimize=False)(-1e-18)
     assert values == [0.0, -1e-18]

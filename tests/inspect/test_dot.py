@@ -141,7 +141,7 @@ def test_shared_constants_are_drawn_for_each_reader():
 def test_what_cannot_be_shown():
     with pytest.raises(TypeError, match="can be shown"):
         gg.to_dot([1.0])
-    with pytest.raises(GraphError, match="one picture"):
+    with pytest.raises(GraphError, match="a picture shows one graph"):
         gg.to_dot([log1pexp(0)[0], log1pexp(0)[0]])
     with pytest.raises(TypeError, match="Did you mean 'collapse'"):
         view_of([], colapse="all")

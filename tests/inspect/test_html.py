@@ -260,7 +260,7 @@ def model_keys(model, tensor):
 def test_what_cannot_be_shown_is_refused():
     shown = marked()
     loss = shown[0]
-    with pytest.raises(ValueError, match="give one of them"):
+    with pytest.raises(ValueError, match="pass one of them"):
         to_html(shown, diff=shown, passes=[])
     with pytest.raises(TypeError, match="pairs of a name and a program"):
         to_html(shown, passes=[("cse", shown)])
@@ -268,9 +268,11 @@ def test_what_cannot_be_shown_is_refused():
         to_html(shown, overlays={"a": [1]})
     with pytest.raises(TypeError, match=r"got the key 3"):
         to_html(shown, overlays={"a": {3: 1}})
-    with pytest.raises(ValueError, match=r"none is of a tensor or node that is shown.*'nowhere'"):
+    with pytest.raises(
+        ValueError, match=r"none of which is a tensor or node that is shown.*'nowhere'"
+    ):
         to_html(shown, overlays={"a": {"nowhere": 1}})
-    with pytest.raises(TypeError, match=r"one real number a node, got 'x' for ReduceSum"):
+    with pytest.raises(TypeError, match=r"one real number per node, got 'x' for ReduceSum"):
         to_html(shown, overlays={"a": {loss: "x"}})
     with pytest.raises(TypeError, match="one real number"):
         to_html(shown, overlays={"a": {loss: [1.0, 2.0]}})

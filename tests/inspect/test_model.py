@@ -80,7 +80,7 @@ def test_overlays_are_numbers_and_words_for_what_json_has_none_for():
     found = model(shown, {"sizes": {shown[0]: np.inf, shown[1].node: 2}})
     (overlay,) = found["overlays"]
     assert overlay["rows"][1:] == [[0, -1], ["inf", 2.0]]
-    with pytest.raises(TypeError, match="one real number a node"):
+    with pytest.raises(TypeError, match="one real number per node"):
         model(shown, {"sizes": {shown[0]: "large"}})
     with gg.Graph():
         other = gg.placeholder((), name="nowhere")

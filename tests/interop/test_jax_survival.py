@@ -14,7 +14,7 @@ jnp = jax.numpy
 spec = jax.sharding.PartitionSpec
 
 REFUSED = {
-    "BlackBox": r"(?s)JAX takes functions as pure.*overrides\.py:\d+",
+    "BlackBox": r"(?s)JAX assumes that functions are pure.*overrides\.py:\d+",
     "Draws": r"(?s)draws random numbers without a seed.*Draws \(overrides\.py:\d+",
 }
 """Rows that are an error, with what it says."""

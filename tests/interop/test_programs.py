@@ -171,7 +171,7 @@ def test_numbers_that_jit_traces_keep_their_weak_type():
 def test_what_cannot_be_is_said():
     with pytest.raises(TypeError, match="takes a function of JAX or a module"):
         gg.interop.retrofit(network, "Relu")
-    with pytest.raises(ValueError, match="gradients is how many"):
+    with pytest.raises(ValueError, match="gradients= is the number of"):
         gg.interop.retrofit(network, guided, gradients=-1)
     with pytest.raises(gg.RegionError, match="selects nothing"):
         gg.interop.retrofit(jnp.sin, guided, X)

@@ -332,13 +332,13 @@ def test_parameters_can_be_constants_or_given():
         assert len(g.variables) == 0
         ws = {n: gg.placeholder(tuple(p.shape)) for n, p in net.named_parameters()}
         z = from_torch(net, x, parameters=ws)
-        with pytest.raises(gg.GraphError, match=r"\['0.weight'\], and names \['w'\]"):
+        with pytest.raises(gg.GraphError, match=r"\['0.weight'\], and has \['w'\]"):
             from_torch(net, x, parameters={n.replace("0.weight", "w"): ws[n] for n in names})
         with pytest.raises(gg.ShapeError, match=r"'0\.bias' is"):
             from_torch(net, x, parameters=ws | {"0.bias": np.ones(3)})
         with pytest.raises(ValueError, match='is "variables"'):
             from_torch(net, x, parameters="trained")
-        with pytest.raises(TypeError, match="those of a module"):
+        with pytest.raises(TypeError, match="for a module"):
             from_torch(torch.sin, x, parameters={})
         fed = {ws[n]: p.detach().numpy() for n, p in net.named_parameters()}
         found = gg.evaluate([y, z], {x: X} | fed)

@@ -354,7 +354,7 @@ def test_a_module_is_not_cast_to_a_dtype_wider_than_its_graph_computes_in():
         x, w = gg.placeholder(("N", 2), "float32"), gg.variable(np.ones(2, "float32"), name="w")
         net = to_torch(gg.compile(x, x @ w))
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), net)
-    said = r"computes with 'w' in torch\.float32, and the module is to be cast to torch\.float64"
+    said = r"computes with 'w' in torch\.float32, but the module is being cast to torch\.float64"
     with pytest.raises(gg.DTypeError, match=said):
         model.double()
     assert net.w.dtype == torch.float32

@@ -89,7 +89,7 @@ def test_a_report_says_what_is_missing_and_builds_nothing():
         "linalg_eig": 1,
         "nonzero": 1,
     }
-    assert missing["index.Tensor"].why.startswith("with a mask that is computed")
+    assert missing["index.Tensor"].why.startswith("with a computed mask")
     assert "relu" in {row.theirs for row in report.rows}
     (row,) = lost.missing
     assert (row.theirs, lost.rules) == ("Counting", ())
@@ -361,7 +361,11 @@ def test_what_cannot_be_is_said():
         (lambda: gg.interop.retrofit(nn.Linear(2, 2), "Relu"), TypeError, "module of PyTorch, and"),
         (lambda: gg.interop.retrofit(nn.Linear(2, 2), guided)(x), gg.RegionError, "selects no"),
         (lambda: gg.interop.retrofit(nn.Linear(2, 2), added)(x), gg.StateError, "adds or writes"),
-        (lambda: gg.interop.retrofit(lambda x: x[x > 0], nothing, x), gg.GraphError, "with a mask"),
+        (
+            lambda: gg.interop.retrofit(lambda x: x[x > 0], nothing, x),
+            gg.GraphError,
+            "a computed mask",
+        ),
         (lambda: marked[:1](x), gg.StateError, "a part of a retrofitted Sequential"),
         (lambda: marked(x.numpy()), TypeError, "from_numpy"),
         (

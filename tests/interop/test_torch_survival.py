@@ -53,7 +53,7 @@ def test_an_override_survives_torch(row):
 
 
 @pytest.mark.ci
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(NAMED)
 def test_an_override_survives_vmap_of_torch(row):
     net, _, _ = module_of(row)

@@ -137,7 +137,7 @@ def test_a_length_and_the_rows_are_there_where_they_are_known(graph):
     for use, said in [
         (lambda: len(scalar), "s:0 is 0-d and has no length"),
         (lambda: iter(scalar), r"s:0 \(built at test_node.py:\d+\) is 0-d and cannot be iterated"),
-        (lambda: len(rows), "first length is N, known only when run"),
+        (lambda: len(rows), "first length is N, only known at run time"),
         (lambda: iter(rows), "iterating over a tensor of unknown length is not possible"),
     ]:
         with pytest.raises(SymbolicError, match=said):
@@ -248,7 +248,7 @@ def test_a_boundary_is_declared_in_its_block_only(graph):
     with pytest.raises(RegionError, match=r"<region 'rule' #0, model.py:40> is declared inside"):
         region.declare(inputs=[x])
     region.open, region.settled = True, ((x,), (y,))
-    with pytest.raises(RegionError, match="before anybody asks for it"):
+    with pytest.raises(RegionError, match="before it is used"):
         region.declare(outputs=[y])
     assert (region.pinned_inputs, region.pinned_outputs) == ((y, x), (x,))
 

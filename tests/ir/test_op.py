@@ -70,7 +70,7 @@ def test_arguments_that_do_not_fit_are_refused(args, kwargs, said):
 
 @pytest.mark.parametrize("value", [[1.0], np.ones(2), {"a": 1}])
 def test_an_attribute_that_can_change_is_refused(value):
-    with pytest.raises(TypeError, match=r"Scaled got {'factor': .*give a tuple for a list"):
+    with pytest.raises(TypeError, match=r"Scaled got {'factor': .*use a tuple instead of a list"):
         Scaled(value)
 
 
@@ -249,7 +249,7 @@ def test_the_registry_is_handed_out_as_a_copy():
 
 
 def test_a_type_of_the_same_name_in_another_module_is_refused():
-    both = r"two op types named 'Tanh', in graphgrad\.ops\.[\w.]+ and elsewhere; say `type = ...`"
+    both = r"two op types named 'Tanh', in graphgrad\.ops\.[\w.]+ and elsewhere; set `type = ...`"
     with pytest.raises(ValueError, match=both):
         type("Tanh", (Op,), {"__module__": "elsewhere"})
     assert gg.tanh(gg.placeholder(())).node.op.__class__ is OP_TYPES["Tanh"]
@@ -336,7 +336,7 @@ def test_a_fact_outside_of_its_group_is_an_error_that_says_what_to_write():
     assert re.match(r"Outside \(test_op\.py:\d+\) says idempotent, rounds, view, relevance", said)
     assert "    traits = Traits(idempotent=True, rounds=True)\n" in said
     assert "    memory = Memory(view=True)\n    derivative = Derivative(relevance=...)\n" in said
-    assert "with `from graphgrad.extend import Traits, Memory, Derivative`; what is meant" in said
+    assert "with `from graphgrad.extend import Traits, Memory, Derivative`; an attribute" in said
     assert "Outside" not in OP_TYPES
 
 

@@ -216,11 +216,11 @@ def test_a_run_in_a_run_that_writes_the_same_state_is_an_error(graph):
     seen = []
 
     def again():
-        with pytest.raises(StateError, match="a thread that is writing it already"):
+        with pytest.raises(StateError, match="a thread that is already writing it"):
             add()
         with pytest.raises(StateError, match="Write it after that run"):
             graph.state[w] = 5.0
-        with pytest.raises(StateError, match="writing it already"):
+        with pytest.raises(StateError, match="already writing it"):
             graph.state.reset()
         seen.append(float(graph.state[w]))
 
@@ -277,7 +277,7 @@ def test_threads_that_would_wait_for_each_other_are_told(graph):
         for done in [pool.submit(run) for run in outer]:
             assert done.result(20) == 0
     assert len(refused) == 1
-    assert "in a circle of threads" in refused[0]
+    assert "in a cycle of threads" in refused[0]
     assert sorted(float(states[i][inner[i][0]]) for i in range(2)) == [0, 1]
     assert sorted(float(run()) for _, run in inner) == [0, 1]  # it is nobody's turn any more
 

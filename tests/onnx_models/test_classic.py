@@ -144,7 +144,7 @@ def test_imputers_are_those_of_onnxruntime(old, new, tmp_path):
     [
         (
             lambda: regressor("RBF", post_transform="SOFTMAX"),
-            "post_transform 'SOFTMAX' is not read",
+            "post_transform 'SOFTMAX' is not supported",
         ),
         (
             lambda: classifier("RBF", [4, 5], post_transform="SOFTMAX"),

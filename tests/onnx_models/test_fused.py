@@ -217,12 +217,12 @@ def test_embeddings(kinds, places, mask):
 @pytest.mark.parametrize(
     ("operator", "inputs", "attributes", "said"),
     [
-        ("Attention", [X, MATRIX, ROWS], {"do_rotary": 1}, "do_rotary is not read"),
+        ("Attention", [X, MATRIX, ROWS], {"do_rotary": 1}, "do_rotary is not supported"),
         ("Attention", [X, MATRIX, ROWS, ints([1] * 8)], {}, r"mask is int32\[8\], for 2 rows"),
         ("MultiHeadAttention", [Q, K, V], {"unidirectional": 1}, "3 queries behind 0 for 4 keys"),
         ("MultiHeadAttention", [Q, K, V, *[None] * 5, ints(1)], {}, "past_sequence_length"),
         ("MatMulNBits", [X, ROW], {}, "differentiate the model before it is optimised"),
-        ("FusedGemm", [X[0], MATRIX], {"activation": "Cos"}, "activation 'Cos' is none"),
+        ("FusedGemm", [X[0], MATRIX], {"activation": "Cos"}, "activation 'Cos' is unknown"),
         (
             "FusedConv",
             [IMAGE, FILTERS],
@@ -240,7 +240,7 @@ def test_what_is_not_covered_is_refused_by_name(operator, inputs, attributes, sa
 @pytest.mark.parametrize("outputs", [("y", "mean"), ("y", "", "deviation")])
 def test_statistics_of_training_are_refused(outputs):
     model = fused("SkipLayerNormalization", [X, X, ROW, ROW], outputs)[0]
-    with pytest.raises(FileError, match="mean and deviation, which are of training"):
+    with pytest.raises(FileError, match="mean and deviation, which are for training"):
         gg.onnx.load(model)
 
 
@@ -255,7 +255,7 @@ def test_several_axes_are_normalised_together():
     model, given = simplified(["y"], X[0], axis=1, epsilon=1e-3)
     session = onnxruntime.InferenceSession(model.SerializeToString(), QUIET)
     near(gg.onnx.load(model)(*given.values()), session.run(None, given)[0])
-    with pytest.raises(FileError, match="the deviation, which is of training"):
+    with pytest.raises(FileError, match="the deviation, which is for training"):
         gg.onnx.load(simplified(["y", "deviation"], ROW)[0])
 
 

@@ -112,13 +112,13 @@ def test_forms_make_few_numbers():
         node("GatherElements", ["x", "x"], ["y"], axis=2),
     ]
     for each in made[:2]:
-        refused(model_of([each], image, ["y"], sizes), "at most 16777216 are made")
+        refused(model_of([each], image, ["y"], sizes), "at most 16777216 are computed")
     inputs = [({"x": [1, 2, far]}, 1), ({"i": [1, 1, far]}, 7)]
     made[2].input[1] = "i"
-    refused(model_of(made[2:], inputs, ["y"]), "at most 16777216 are made")
+    refused(model_of(made[2:], inputs, ["y"]), "at most 16777216 are computed")
     weights = {"w": np.ones((1, 4, 2), "float32"), "r": np.ones((1, 4, 1), "float32")}
     lstm = node("LSTM", ["x", "w", "r"], ["y"], hidden_size=far)
-    refused(model_of([lstm], {"x": [3, 2, 2]}, ["y"], weights), "at most 16777216 are made")
+    refused(model_of([lstm], {"x": [3, 2, 2]}, ["y"], weights), "at most 16777216 are computed")
     nearest = node("Resize", ["x", "", "", "s"], ["y"], mode="nearest")
     wide = model_of([nearest], {"x": [1, 1, 1 << 20]}, ["y"], {"s": np.array([1, 1, 1 << 21])})
     assert gg.onnx.load(wide).outputs["y"].shape == (1, 1, 1 << 21)
@@ -144,11 +144,11 @@ def test_functions_that_call_themselves_or_grow(rng):
 
 
 def test_names_that_lead_nowhere():
-    refused(model_of([node("Relu", ["z"], ["y"])], {"x": [2]}, ["y"]), "nothing before it makes")
-    refused(relu(opset=21, weights={"y": np.ones(2)}), "made twice")
-    refused(model_of([node("Relu", ["y"], ["y"])], {"x": [2]}, ["y"]), "nothing before it makes")
+    refused(model_of([node("Relu", ["z"], ["y"])], {"x": [2]}, ["y"]), "no node before it writes")
+    refused(relu(opset=21, weights={"y": np.ones(2)}), "written twice")
+    refused(model_of([node("Relu", ["y"], ["y"])], {"x": [2]}, ["y"]), "no node before it writes")
     two = [node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])]
-    refused(model_of(two, {"x": [2]}, ["y"]), "made twice")
+    refused(model_of(two, {"x": [2]}, ["y"]), "written twice")
     refused(model_of([node("Relu", ["x"], ["y"])], {"x": [2]}, ["q"]), "the output 'q'")
 
 

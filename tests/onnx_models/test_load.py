@@ -78,7 +78,7 @@ def test_a_number_that_has_to_be_known_says_what_it_is_made_of():
     nodes = [node("Add", ["k", "one"], ["s"]), node("Reshape", ["x", "s"], ["y"])]
     inputs = [({"x": ["N"]}, FLOAT), ({"k": [1]}, INT64)]
     model = model_of(nodes, inputs, ["y"], {"one": np.array([1])})
-    with pytest.raises(gg.FileError, match=r"'s', has to be known .* computed from 'k'"):
+    with pytest.raises(gg.FileError, match=r"'s', must be known .* computed from 'k'"):
         gg.onnx.load(model)
     found = gg.onnx.load(model, known={"k": [5]}, shapes={"x": (6,)})
     assert found.outputs["y"].shape == (6,)
@@ -204,7 +204,7 @@ def test_a_loop_that_collects_rows_is_counted_while_loading():
     np.testing.assert_allclose(rows, [x / 2, x / 4, x / 8])
     inputs = [({"x": [2]}, FLOAT), ({"start": []}, INT64)]
     del weights["start"]
-    with pytest.raises(gg.FileError, match="it collects rows as long as a condition holds"):
+    with pytest.raises(gg.FileError, match="it collects rows while a condition holds"):
         gg.onnx.load(model_of(nodes, inputs, ["y", "rows"], weights))
 
 
@@ -338,7 +338,7 @@ def test_a_length_that_may_be_below_0_is_no_place_to_cut_at():
         node("Slice", ["x", "zero", "end"], ["y"]),
     ]
     model = model_of(nodes, {"x": ["N"]}, ["y"], {"two": np.array([2]), "zero": np.array([0])})
-    with pytest.raises(gg.FileError, match=r"cuts .* known only when run: 0, N - 2"):
+    with pytest.raises(gg.FileError, match=r"slices .* only known at run time: 0, N - 2"):
         gg.onnx.load(model)
 
 

@@ -127,7 +127,7 @@ def test_what_marks_cannot_say_is_refused(path):
     f = gg.compile([x, beside], {"z": z + beside})
     with pytest.raises(gg.ExportError) as error:
         gg.onnx.export(f, path, marks=True)
-    for part in ("which is neither", "by its op type", "are not JSON", "in a loop or a choice"):
+    for part in ("which is neither", "by its op type", "are not JSON", "in a loop or a branch"):
         assert part in str(error.value)
     t, _, out = network()
     with pytest.raises(gg.ExportError, match="part of a gradient"):

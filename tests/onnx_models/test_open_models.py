@@ -142,9 +142,12 @@ RUNS = {
 REFUSED = {
     "antialias": (LARGER % 'antialias = 1, mode = "linear"', "antialias .* from H"),
     "scale": ("y = Resize (x, , {1., 1., 1.7, 1.})", r"scale 1.7\d* .* not a multiple of 1/1024"),
-    "output_shape": ("y = ConvTranspose <output_shape = [9, 9]> (x, w)", "it crops H - 7 places"),
-    "fractions": ("y = Range({=0.5}, float, {=1.})", "counts by fractions"),
-    "floats": ("c = Mul(float, {=0.5}) y = Range({=0.}, c, {=1.})", r"computed from .* run \(H\)"),
+    "output_shape": ("y = ConvTranspose <output_shape = [9, 9]> (x, w)", "it crops H - 7 elements"),
+    "fractions": ("y = Range({=0.5}, float, {=1.})", "its step is not an integer"),
+    "floats": (
+        "c = Mul(float, {=0.5}) y = Range({=0.}, c, {=1.})",
+        r"computed from .* run time \(H\)",
+    ),
     "below 0": ("p = Sub(s, {1, 2, 8, 4}) y = Pad(x, p, , {2, 3})", "by N - 1, which may be neg"),
     "ranks": (CHOICE % ("Less(n, {4})", "Flatten(x)", "Identity(x)"), "it chooses by H < 4"),
 }
@@ -240,6 +243,8 @@ def test_what_only_a_run_knows_is_refused(name):
     """With the advice to give the lengths, which helps."""
     text, words = REFUSED[name]
     model = model_of_text(text, NAMES[0])
-    with pytest.raises(gg.FileError, match=words + r".*Give the lengths of the inputs by shapes="):
+    with pytest.raises(
+        gg.FileError, match=words + r".*Pass the lengths of the inputs with shapes="
+    ):
         gg.onnx.load(model)
     gg.onnx.load(model, shapes={"x": (1, 2, 8, 4)})

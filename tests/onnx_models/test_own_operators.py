@@ -53,7 +53,7 @@ def test_an_opaque_operator_stays_and_has_the_gradient_given(kind, tmp_path):
     gg.onnx.differentiate(given, "y", "x", kind=kind, path=tmp_path / "known.onnx")
     for name, value in run(tmp_path / "known.onnx", {"x": X, **direction}).items():
         near(found[name], value)
-    with pytest.raises(gg.ExecutionError, match=r"QuickGelu is opaque: only a runtime of ONNX"):
+    with pytest.raises(gg.ExecutionError, match=r"QuickGelu is opaque: only an ONNX runtime"):
         made(X, *direction.values())
 
 
@@ -137,13 +137,17 @@ def test_lengths_that_are_given_are_those_of_an_opaque_operator():
         (
             {},
             FileError,
-            r"com.acme.Magic, 1 time: nothing here reads 'com.acme'; say what it is by",
+            r"com.acme.Magic, 1 time: the domain 'com.acme' is not supported; define it with",
         ),
         ({"forms": {"com.acme.Magik": abs}}, FileError, r"forms: it has no operator.*Magic"),
         ({"opaque": {"com.acme.Magic": 3}}, FileError, r"opaque: 'com.acme.Magic' has a function"),
         ({"forms": {"com.acme.Magic": lambda x: 3}}, FileError, r"own.*forms= gives returned 3"),
         ({"forms": {"com.acme.Magic": lambda: 3}}, FileError, r"own.*takes 0 positional"),
-        ({"opaque": {"com.acme.Magic": abs}}, FileError, r"does not say the type of what it makes"),
+        (
+            {"opaque": {"com.acme.Magic": abs}},
+            FileError,
+            r"does not declare the type of its output",
+        ),
         ({"forms": {"Tanh": abs}, "opaque": {"Tanh": abs}}, FileError, r"'Tanh' is in both"),
     ],
 )
@@ -155,7 +159,7 @@ def test_what_cannot_be_meant_is_refused(options, error, said):
 @pytest.mark.parametrize(
     ("rule", "error", "said"),
     [
-        (lambda node, dy: (dy, dy), gg.GradientError, "returned 2 gradients, one for each of 1"),
+        (lambda node, dy: (dy, dy), gg.GradientError, "returned 2 gradients for 1 inputs"),
         (lambda node, dy, scale: dy, TypeError, "scale"),
     ],
 )
@@ -176,5 +180,5 @@ def test_an_input_that_is_known_is_none_of_the_new_model(tmp_path):
     x = np.arange(6, dtype="float32") / 6
     near(run(tmp_path / "d.onnx", {"x": x})["gradient/x"], 1 - np.tanh(x) ** 2)
     loaded = gg.onnx.load(given, known={"shape": [2, 3]})
-    with pytest.raises(gg.GraphError, match="known= is for a file; of a loaded model, say it to"):
+    with pytest.raises(gg.GraphError, match="known= applies to a file; for a loaded model"):
         gg.onnx.differentiate(loaded, "y", "x", known={"shape": [2, 3]})

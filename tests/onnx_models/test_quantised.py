@@ -356,7 +356,7 @@ REFUSED = {
     in_a_loop: "a grid is in a loop or a choice, built at test_quantised.py",
     of_a_negative_step: "step is a finite number, more than 0",
     of_a_great_bias: "is not an integer of 32 bits in steps of",
-    lambda x, w: gg.compile(x, x @ w): "nothing here is: put weights and activations on one",
+    lambda x, w: gg.compile(x, x @ w): "there are none here: put weights and activations on grids",
     lambda x, w: gg.compile(x, gg.rules.lsq(x, np.float32(0.1), bits=17)): "has up to 16",
     lambda x, w: gg.compile(x, x @ gg.rules.lsq(w, np.full((3, 3), 0.1, "float32"))): (
         "differs along several axes"

@@ -314,7 +314,7 @@ def test_a_kernel_cannot_write_into_what_it_reads(backend, optimize):
         (
             lambda self, node, dy: (gg.sum(dy),),
             gg.ShapeError,
-            r"is float64\[\], and that is float64",
+            r"is float64\[\], but the input is float64",
         ),
         (lambda self, node, dy: (gg.stack([dy, dy]),), gg.ShapeError, r"is float64\[2, 1, 3\]"),
     ],
@@ -386,7 +386,7 @@ def test_apply_takes_ops_and_tensors():
         with pytest.raises(TypeError, match=r"Wrong\(\) is applied to tensors, got 2.0; as_tensor"):
             apply(wrong(), x, 2.0)
         with pytest.raises(
-            TypeError, match=r"of an op with its attributes, as Tanh\(\), got <class"
+            TypeError, match=r"an op with its attributes, such as Tanh\(\), got <class"
         ):
             apply(gg.op_types()["Tanh"], x)
 

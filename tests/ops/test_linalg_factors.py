@@ -144,7 +144,7 @@ def test_lu_solve(trans):
     close(run(fn, x, y), np.linalg.solve(x.mT if trans else x, y))
     close(run(fn, x[0], y[0, :, 0]), np.linalg.solve(x[0].T if trans else x[0], y[0, :, 0]))
     check_gradient(fn, x, y)
-    with gg.Graph(), pytest.raises(gg.ShapeError, match="no values decide"):
+    with gg.Graph(), pytest.raises(gg.ShapeError, match="do not depend on values"):
         linalg.lu_factor(gg.take(np.eye(3), gg.nonzero(gg.placeholder((3,)))[0], 0))
 
 
@@ -257,7 +257,7 @@ def test_tensorinv_and_tensorsolve():
         with pytest.raises(gg.ShapeError, match="as many elements"):
             linalg.tensorinv(gg.placeholder((2, 3, 4)))
         picked = gg.nonzero(gg.placeholder((3,)))[0]
-        with pytest.raises(gg.ShapeError, match="no values decide"):
+        with pytest.raises(gg.ShapeError, match="do not depend on values"):
             linalg.tensorsolve(gg.take(np.eye(3), picked, 0), np.ones(3))
         x = gg.placeholder((None, 3))
         solve = gg.compile(x, linalg.tensorsolve(x, np.ones(3)))

@@ -396,12 +396,15 @@ def test_in_a_region_with_a_rule():
 
 
 REFUSED = {
-    "unstack": (lambda x: gg.unstack(x), "there are N is known only when run.*gg.scan"),
-    "split into N": (lambda x: gg.split(x, N), "into N parts.*known only when run"),
+    "unstack": (
+        lambda x: gg.unstack(x),
+        "the number of rows, N, is only known at run time.*gg.scan",
+    ),
+    "split into N": (lambda x: gg.split(x, N), "into N parts.*only known at run time"),
     "insert": (lambda x: gg.insert(x, 0, 1.0, axis=0), "has to be an int"),
     "polyval": (lambda x: gg.polyval(x[:, 0], 2.0), "give the length as an int"),
     "strides": (lambda x: nn.conv(x[None], weights(2, 3, 1), N), "ints, for they say how"),
-    "scale": (lambda x: nn.interpolate(x[None], scale_factor=0.7), "no multiple of 1/1024"),
+    "scale": (lambda x: nn.interpolate(x[None], scale_factor=0.7), "not a multiple of 1/1024"),
     "mask_indices": (lambda x: gg.mask_indices(N, np.triu), "n = N is open"),
     "tile by fewer than none": (lambda x: gg.tile(x, -N - 1), "never negative"),
     "associative_scan": (lambda x: gg.associative_scan(gg.add, x), "gg.scan goes over"),

@@ -34,11 +34,14 @@ def is_told(error, *parts):
 # --- regions -------------------------------------------------------------------------------------
 
 IDLE_BLOCKS = {
-    "greater": (lambda x, k: x > 0, "makes only what has no gradient"),
-    "argmax": (lambda x, k: gg.argmax(x, 0), "makes only what has no gradient"),
-    "cast": (lambda x, k: gg.cast(x, "int32") + 1, "makes only what has no gradient"),
-    "of an integer": (lambda x, k: gg.cast(k, "float64") * 2.0, "reads only what has no gradient"),
-    "integers": (lambda x, k: k + 1, "makes only what has no gradient"),
+    "greater": (lambda x, k: x > 0, "produces only tensors without a gradient"),
+    "argmax": (lambda x, k: gg.argmax(x, 0), "produces only tensors without a gradient"),
+    "cast": (lambda x, k: gg.cast(x, "int32") + 1, "produces only tensors without a gradient"),
+    "of an integer": (
+        lambda x, k: gg.cast(k, "float64") * 2.0,
+        "reads only tensors without a gradient",
+    ),
+    "integers": (lambda x, k: k + 1, "produces only tensors without a gradient"),
 }
 
 
@@ -62,7 +65,7 @@ def test_S13_declared_boundaries_count(how):
         y = gg.cast(k, "float64") if how == "inputs" else x * 2.0
         z = y > 0
         region.declare(outputs=[y if how == "inputs" else z])
-    is_told(error, "reads only" if how == "inputs" else "makes only")
+    is_told(error, "reads only" if how == "inputs" else "produces only")
 
 
 def test_S13_a_region_from_floats_to_floats_by_way_of_integers_is_fine():
@@ -83,7 +86,7 @@ def test_S13_what_is_known_only_when_the_boundary_settles_is_told_by_the_first_g
     gg.gradients(y, y)  # the region has no part in it
     with pytest.raises(gg.RegionError) as error:
         gg.gradients(y, x)
-    is_told(error, "region 'ste'", "makes only what has no gradient", "allow_empty=True")
+    is_told(error, "region 'ste'", "produces only tensors without a gradient", "allow_empty=True")
     dx = gg.gradients(y, x, overrides="none")
     assert values(dx, {x: [1.0, -1.0, 2.0]}).tolist() == [1, -1, 1]
     with pytest.raises(gg.RegionError):
@@ -175,9 +178,9 @@ def test_S13_a_mark_on_what_no_gradient_reaches(graph):
     for selection in (k.node, "Greater", gg.select.nodes(k.node)):
         with pytest.raises(gg.RegionError) as error:
             graph.mark(selection, "Identity")
-        is_told(error, "the mark at test_idle.py:", "makes only what has no gradient")
+        is_told(error, "the mark at test_idle.py:", "produces only tensors without a gradient")
     assert k.node.stamp is k.node.region is None
-    with pytest.raises(gg.RegionError, match="reads only what has no gradient"):
+    with pytest.raises(gg.RegionError, match="reads only tensors without a gradient"):
         graph.mark(y.node, "Identity", inputs=[k])
     graph.mark("Greater", ste, allow_empty=True)
     (region,) = graph.mark(gg.select.between(x, y), ste, replace=True)
@@ -206,7 +209,7 @@ def test_S13_a_custom_gradient_of_integers_is_told_at_the_call():
     def g(a):
         return gg.cast(a, "float64"), lambda dy: gg.NO_GRAD
 
-    for fn, t, words in ((f, x, "makes only"), (g, k, "reads only"), (g, 3, "reads only")):
+    for fn, t, words in ((f, x, "produces only"), (g, k, "reads only"), (g, 3, "reads only")):
         with pytest.raises(gg.RegionError) as error:
             fn(t)
         is_told(error, f"{fn.__name__} (test_idle.py:", words, "decorated with custom_gradient")

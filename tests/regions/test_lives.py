@@ -57,7 +57,7 @@ def test_S31_what_a_context_builds_after_the_block_is_a_ScopeError(kind, graph):
     count = len(graph)
     with pytest.raises(gg.ScopeError) as error:
         later(SCOPES[kind](), lambda: sin(x))
-    for part in (WORDS[kind], "a node is built at test_lives.py:", "goes on after it"):
+    for part in (WORDS[kind], "a node is built at test_lives.py:", "continues after it"):
         assert part in str(error.value)
     assert len(graph) == count
     assert sin(x).node.where.startswith("test_lives.py")
@@ -78,7 +78,7 @@ def test_S31_what_a_task_builds_after_the_block_is_a_ScopeError(kind):
             going_on = asyncio.create_task(task())
             await asyncio.sleep(0)
         ended.set()
-        with pytest.raises(gg.ScopeError, match="goes on after it"):
+        with pytest.raises(gg.ScopeError, match="continues after it"):
             await going_on
 
     asyncio.run(main())
@@ -97,7 +97,7 @@ def test_S31_a_scope_opened_in_one_that_ended_does_not_prolong_it(kind, inner):
         context = contextvars.copy_context()
         context.run(opens)
         context.run(lambda: cos(x))
-    with pytest.raises(gg.ScopeError, match="goes on after it"):
+    with pytest.raises(gg.ScopeError, match="continues after it"):
         context.run(lambda: cos(x))
     assert cos(x).node.scope == ""
 
@@ -119,7 +119,7 @@ def test_S31_gradients_in_a_context_that_outlived_a_graph_is_a_ScopeError_in_one
     y = sin(x)
     with gg.gradient_override_map({"Cos": default}, allow_empty=True):
         assert later(SCOPES["map"](), lambda: value(gg.gradients(y, x), {x: 0.0})) == 1
-    with pytest.raises(gg.ScopeError, match="goes on after it"):
+    with pytest.raises(gg.ScopeError, match="continues after it"):
         later(SCOPES["graph"](), lambda: gg.gradients(y, x))
 
 
@@ -153,7 +153,7 @@ def test_S31_entering_the_graph_again_does_not_bring_back_what_ended(scope, grap
         with gg.Graph(), graph:
             cos(x)
 
-    with pytest.raises(gg.ScopeError, match="goes on after it"):
+    with pytest.raises(gg.ScopeError, match="continues after it"):
         later(SCOPES[scope](), builds, *([x] if scope == "region" else []))
 
 

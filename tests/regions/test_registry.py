@@ -244,9 +244,9 @@ def test_S31_a_task_that_outlives_a_temporary_name_may_not_use_it(registered):
             y = exp(x)
         outlives = contextvars.copy_context()
     for fn in (gg.get_gradient, lambda name: gg.gradient_override_map({"Exp": name})):
-        with pytest.raises(gg.ScopeError, match="goes on after it"):
+        with pytest.raises(gg.ScopeError, match="continues after it"):
             outlives.run(fn, "test/rule")
-    with pytest.raises(gg.ScopeError, match="goes on after it"):
+    with pytest.raises(gg.ScopeError, match="continues after it"):
         outlives.run(gg.gradients, y, x)
 
     def anew():

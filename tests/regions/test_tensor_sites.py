@@ -454,7 +454,7 @@ def test_S04_S46_variables_by_name(graph):
         (lambda y, xs, h: [xs[0], h], {}, "depends on w"),
         (lambda y, xs, h: [xs[0].node.index], {}, "got 0|got 1|got 2|got 3"),
         (lambda y, xs, h: [], {}, "at least one"),
-        (lambda y, xs, h: [gg.constant(3)], {}, "integers and booleans"),
+        (lambda y, xs, h: [gg.constant(3)], {}, "integers and bools"),
         (lambda y, xs, h: xs, {"inputs": [1]}, "inputs= is not for"),
         (lambda y, xs, h: xs, {"escape": "default"}, "escape= is not for"),
         (lambda y, xs, h: xs, {"replace": True}, "replace= is not for"),
@@ -486,7 +486,7 @@ def test_S11_S46_sites_that_need_each_other_are_an_error_with_the_path(graph):
     y = a * b * t
     graph.mark([a, b], handed_on, together=True)
     graph.mark([b, t], handed_on, together=True)
-    with pytest.raises(gg.RegionError, match=r"(?s)need each other in a circle.*another order"):
+    with pytest.raises(gg.RegionError, match=r"(?s)depend on each other in a cycle.*another order"):
         gg.gradients(y, [a, b])
 
 

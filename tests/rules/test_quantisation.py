@@ -152,15 +152,15 @@ def test_numbers_of_eight_bits_are_those_of_ml_dtypes(format, largest):
 
 def test_lsq_plus_refuses_what_does_not_fit():
     x = gg.placeholder(("N", 6), name="x")
-    with pytest.raises(ValueError, match="say axis= too"):
+    with pytest.raises(ValueError, match="pass axis= too"):
         rules.lsq_plus(x, 0.5, group=2)
     with pytest.raises(gg.ShapeError, match="groups of 4 do not divide axis 1"):
         rules.lsq_plus(x, 0.5, axis=1, group=4)
     with pytest.raises(gg.ShapeError, match="groups of 2 do not divide axis 0"):
         rules.lsq_plus(x, 0.5, axis=0, group=2)
-    with pytest.raises(gg.ShapeError, match=r"step is of shape \(6,\) or \(\), got \(2,\)"):
+    with pytest.raises(gg.ShapeError, match=r"step must have shape \(6,\) or \(\), got \(2,\)"):
         rules.lsq_plus(x, [0.5, 0.5], axis=1)
-    with pytest.raises(gg.ShapeError, match=r"zero is of shape \(6,\) or \(\), got \(6, 1\)"):
+    with pytest.raises(gg.ShapeError, match=r"zero must have shape \(6,\) or \(\), got \(6, 1\)"):
         rules.lsq_plus(x, 0.5, np.zeros((6, 1)), axis=1)
     with pytest.raises(ValueError, match="group is an int, at least 1"):
         rules.lsq_plus(x, 0.5, axis=1, group=0)

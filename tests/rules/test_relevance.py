@@ -606,7 +606,7 @@ def test_what_a_rule_asks_for_in_another_graph_is_an_error():
             return gg.tanh(row * w)
 
     score = gg.sum(gg.vmap(net)(x))
-    with pytest.raises(gg.GradientError, match="by the rule of a region that came here"):
+    with pytest.raises(gg.GradientError, match="by the rule of a region that was copied"):
         rules.relevance(score, x)
 
 

@@ -40,7 +40,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(CELLS, lambda name: name.partition(",")[0])
 def test_S27_an_override_survives(row, column):
     if column.needs:
@@ -49,14 +49,14 @@ def test_S27_an_override_survives(row, column):
     assert not wrong, wrong
 
 
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(ON_JAX, lambda name: name.partition(",")[0])
 def test_S27_an_override_survives_on_jax(row, column):
     test_S27_an_override_survives.__wrapped__(row, column)
 
 
 @pytest.mark.ci
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(OTHERS[::2], lambda name: name.partition(",")[0])
 def test_S27_an_override_survives_what_is_sampled_by_default(row, column):
     wrong = matrix.complaint(row, column, matrix.outcome(row, column))
@@ -64,7 +64,7 @@ def test_S27_an_override_survives_what_is_sampled_by_default(row, column):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(OTHERS[1::2], lambda name: name.partition(",")[0])
 def test_S27_an_override_survives_the_other_half(row, column):
     test_S27_an_override_survives_what_is_sampled_by_default.__wrapped__(row, column)

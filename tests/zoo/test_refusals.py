@@ -107,24 +107,28 @@ BUILT = {
     # shapes
     "features": (lambda: R.fsq(x(), (3, 3)), "a level for each feature", ValueError),
     "latent": (lambda: R.latent_quantise(x(), (3, 3)), "a level for each feature", ValueError),
-    "group": (lambda: R.int_quant(x(), ONE((2, 1)), group=3), "say axis= too", ValueError),
+    "group": (lambda: R.int_quant(x(), ONE((2, 1)), group=3), "pass axis= too", ValueError),
     "channels": (
         lambda: R.int_quant(x(), ONE(2), axis=-1),
-        r"step is of shape \(3,\)",
+        r"step must have shape \(3,\)",
         gg.ShapeError,
     ),
     "axis": (lambda: R.sparsemax(x(), axis=7), "axis 7 does not fit 2 axes", gg.ShapeError),
-    "vq_st": (lambda: R.vq_st(x(), ONE(3)), r"codebook is of shape \(\*, codes, f", gg.ShapeError),
-    "books": (lambda: R.residual_vq(x(), ONE((5, 3))), "codebooks is of shape", gg.ShapeError),
+    "vq_st": (
+        lambda: R.vq_st(x(), ONE(3)),
+        r"codebook must have shape \(\*, codes, f",
+        gg.ShapeError,
+    ),
+    "books": (lambda: R.residual_vq(x(), ONE((5, 3))), "codebooks must have shape", gg.ShapeError),
     "target": (lambda: R.vq_rotate_to(x(), ONE((2, 4))), "features is 3, got", gg.ShapeError),
     "noise": (
         lambda: R.perturbed(x(), ONE((2, 3)), gg.identity),
-        r"noise is of shape \(..., samples, n\), where ... is \(2,\), n is 3, got \(2, 3\)",
+        r"noise must have shape \(..., samples, n\), where ... is \(2,\), n is 3, got \(2, 3\)",
         gg.ShapeError,
     ),
     "weights": (
         lambda: aggregated("jd_constant", 3, weights=ONE(2)),
-        r"weights is of shape \(times\), where times is 3, got \(2,\)",
+        r"weights must have shape \(times\), where times is 3, got \(2,\)",
         gg.ShapeError,
     ),
     "examples": (

@@ -32,7 +32,7 @@ def test_S27_a_rule_survives_a_journey(rule, journey):
 
 
 @pytest.mark.ci
-@pytest.mark.filterwarnings("ignore:PyFunction has no batched form:graphgrad.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore:PyFunction has no batching rule:graphgrad.PerformanceWarning")
 @each(CELLS, by_journey)
 def test_S27_every_rule_survives_every_journey(rule, journey):
     is_as_declared(rule, journey)

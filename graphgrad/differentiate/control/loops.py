@@ -258,9 +258,10 @@ def _check_closed(program: Program, body: BodyGraph) -> None:
     for node in program.nodes:
         if isinstance(node.op, Placeholder):
             raise GradientError(
-                f"a gradient rule in the {body.name} reads {node.outputs[0]!r}, which a gradient "
-                "of that loop did not keep for its own gradient, since nobody saw the rule hold on "
-                "to it.\nClose over the tensor itself, or declare it: override_gradient(rule, "
+                f"a gradient rule in the {body.name} reads {node.outputs[0]!r}, which the "
+                "gradient of that loop did not store, because the rule did not show that it "
+                "needs it.\n"
+                "Close over the tensor itself, or declare it: override_gradient(rule, "
                 "inputs=[...])."
             )
 

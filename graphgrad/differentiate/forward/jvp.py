@@ -113,8 +113,8 @@ def _tangents(xs: Sequence[Tensor], tangents: Any) -> list[Any]:
         shape, dtype = (t.shape, t.dtype) if not weak else array_type(t, x)
         if not compatible(tuple(shape), x.shape) or dtype != x.dtype:
             raise (DTypeError if kind_of(np.dtype(dtype)) == "c" else GradientError)(
-                f"a tangent of {x.name} ({x.type!r}, built at {x.where}) has its shape and dtype, "
-                f"got {dtype}{list(shape)}"
+                f"a tangent of {x.name} ({x.type!r}, built at {x.where}) must have its shape and "
+                f"dtype, got {dtype}{list(shape)}"
             )
     return directions
 
@@ -171,8 +171,8 @@ def _transposed(
         check_linear(gs, us, judge.known)
     except NonLinear as error:
         raise GradientError(
-            "forward mode is the transpose of reverse mode, whose gradients have to be linear in "
-            f"what they start from, but {error}"
+            "forward mode transposes reverse mode, whose gradients must be linear in the "
+            f"gradients that they start from, but {error}"
         ) from None
     outer = current()
     if overrides is None and outer.question.choice is not None:

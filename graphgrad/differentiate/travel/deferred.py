@@ -117,6 +117,6 @@ def check_same(op: Default, dxs: Mapping[int, Any], site: Site) -> None:
         names = [", ".join(site.inputs[i].name for i in at) or "none" for at in (op.gives, dxs)]
         raise GradientError(
             f"the rule of {site!r} was stored when its default had gradients of {names[0]}; here "
-            f"it has gradients of {names[1]}, since the marks inside are others: that needs the "
-            "graph it was defined in"
+            f"it has gradients of {names[1]}, since the marks inside differ: that needs the graph "
+            "it was defined in"
         )

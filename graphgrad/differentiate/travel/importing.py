@@ -57,7 +57,7 @@ def import_graph(other: Graph, inputs: Mapping[Tensor, Any] | None = None) -> di
     """
     context = current()
     if other is context.graph:
-        raise GraphError(f"{other!r} is imported into itself; use copy() for a second one")
+        raise GraphError(f"{other!r} cannot be imported into itself; use copy() for a second one")
     given: dict[Tensor, Tensor] = {}
     for old, new in (inputs or {}).items():
         (here,) = read_here((as_tensor(new),))
@@ -133,8 +133,8 @@ def _assumed_here(transplant: Transplant) -> list[Assumption]:
         holds = Inequality(left, stated.sign, right).decided()
         if holds is False:
             raise ShapeError(
-                f"gg.assume({stated.text}), stated at {stated.where}, is not so here: "
-                f"{left} {stated.sign} {right}"
+                f"gg.assume({stated.text}), stated at {stated.where}, does not hold here: {left} "
+                f"{stated.sign} {right}"
             )
         if holds is not True:
             open_still.append(Assumption(left, stated.sign, right, stated.where))
@@ -278,7 +278,7 @@ def _check_uncut(xs: Sequence[Tensor], regions: set[Region]) -> None:
     for x in xs:
         cut = regions.intersection(enclosing(x.node.region))
         if cut:
-            raise GraphError(f"{x.name} ({x.where}) lies inside {cut.pop()!r}, which it would cut")
+            raise GraphError(f"{x.name} ({x.where}) is inside {cut.pop()!r}, which would be split")
 
 
 def _belonging(graph: Graph, nodes: list[Node], regions: set[Region]) -> Iterator[Node]:

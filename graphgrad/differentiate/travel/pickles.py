@@ -28,8 +28,8 @@ def check_format(written: str) -> Header:
     """GraphFormatError for what another version of graphgrad has written."""
     if written != FORMAT:
         raise GraphFormatError(
-            f"this is a {written!r}, and this version of graphgrad reads {FORMAT!r}.\nBuild the "
-            "graph anew and pickle it, or read it with the version that wrote it."
+            f"this is a {written!r}, and this version of graphgrad reads {FORMAT!r}.\n"
+            "Rebuild the graph and pickle it, or read it with the version that wrote it."
         )
     return Header()
 

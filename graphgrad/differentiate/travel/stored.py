@@ -185,8 +185,8 @@ class StoredTrace:
             same = one.is_as_stored(step, regions)
             if not same or site._sweep.question.decides(step):
                 raise GradientError(
-                    f"the rule of {site!r} differentiates {step.name} ({step.where}), which has "
-                    "another rule here than when the graph was stored: that needs the graph it "
+                    f"the rule of {site!r} differentiates {step.name} ({step.where}), which has a "
+                    "different rule here than when the graph was stored: that needs the graph it "
                     "was defined in"
                 )
 

@@ -176,8 +176,8 @@ def _trace(step: Step, reference: Any, forward: bool, zeros: Zeros) -> Trace:
     first = trace.first_draw
     if any(first <= n < 0 for n in draws_in(n for g in bodies_of(trace.graph) for n in g.nodes)):
         raise GradientError(
-            f"the rule of {step!r} computes again what another rule draws without a seed, which "
-            "cannot be stored: give that draw a seed, or take it out of the choice that it is in"
+            f"the rule of {step!r} recomputes a draw without a seed of another rule, which cannot "
+            "be stored: give that draw a seed, or move it out of its cond() or switch()"
         )
     return trace
 

@@ -105,7 +105,7 @@ class Transplant(Carrier):
     def outside_region(self, region: Region) -> Region:
         """What stands for a region around the source."""
         if self.outer is None:
-            raise GraphError(f"{region!r} of {self.source!r} was not carried along")
+            raise GraphError(f"{region!r} of {self.source!r} was not copied")
         return self.outer.region(region)
 
     def origin(self, origin: Origin) -> Origin:
@@ -146,8 +146,8 @@ class Transplant(Carrier):
     def not_carried(self, t: Tensor) -> GraphError:
         """The error for a tensor for which nothing stands."""
         return GraphError(
-            f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not carried "
-            "along, and a rule or node that was needs it"
+            f"{t.name} ({t.type!r}, built at {t.where}) of {self.source!r} was not copied, and a "
+            "copied rule or node needs it"
         )
 
     def entry(self, dx: Any) -> Any:
@@ -159,7 +159,7 @@ class Transplant(Carrier):
         if region.graph in self.bodies:
             return self.bodies[region.graph].region(region)
         if self.owns(region) and region.group is None and region not in self.regions:
-            raise GraphError(f"{region!r} of {self.source!r} was not carried along")
+            raise GraphError(f"{region!r} of {self.source!r} was not copied")
         return self._open_region(region)
 
     def of_body(self, body: Graph) -> list[Carrier]:
@@ -375,9 +375,9 @@ class Transplant(Carrier):
                     if loops_around(self.graph):
                         raise GradientError(
                             f"{node.name} (drawn without a seed at {node.where}, in the rule of "
-                            f"{self.site!r}) is in a body of control flow and would be the same in "
-                            "every run of the loop around: draw it outside of that body, or with "
-                            "seed=gg.random.fold_in(site.random_key(), 1)"
+                            f"{self.site!r}) is in a body of control flow and would be the same "
+                            "in every iteration of the loop: draw it outside of that body, or "
+                            "with seed=gg.random.fold_in(site.random_key(), 1)"
                         )
                     node.op = node.op.replace(
                         seed=root_of(copy).seed, number=self.number_of(node.op)

@@ -266,10 +266,11 @@ def _marked(step: Step) -> tuple[Region | None, Any]:
 
 def _edited(site: Site, step: Step) -> RegionError:
     return RegionError(
-        f"the marks of {step.name} ({step.where}) are others than those that were carried here "
-        f"with {site!r}, or were changed where that came from since: its rule was called there, "
-        "and does not know of it.\nMark before the graph is copied or batched, or give the region "
-        "another rule (replace=True)."
+        f"the marks of {step.name} ({step.where}) differ from those that were copied with "
+        f"{site!r}, or have since changed in the original graph: its rule was traced there, and "
+        "does not see the change.\n"
+        "Mark before the graph is copied or batched, or give the region another rule "
+        "(replace=True)."
     )
 
 
@@ -285,9 +286,10 @@ def check_choices(site: Site, inside: Mapping[Step, bool]) -> None:
         if not seen and site._sweep.question.decides(step):
             raise GradientError(
                 f"overrides= chooses for {step.name} ({step.where}), which lies inside {site!r}, "
-                "whose rule came here from another graph: its default is taken there, where the "
-                "choice is not known.\nChoose by op type or by a selection, for the region itself, "
-                "or in the graph that it came from."
+                "whose rule was copied from another graph: its default is built from that graph, "
+                "where the choice is not known.\n"
+                "Choose by op type or by a selection, for the region itself, or in the graph "
+                "that it came from."
             )
 
 

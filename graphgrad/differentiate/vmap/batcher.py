@@ -119,9 +119,10 @@ class Examples:
         why = why_for_each(trace, differs)
         if why is not None:
             raise GradientError(
-                f"{site!r} was put once for all examples by vmap, since its rule could be called "
-                f"once for the sum of what arrives. Its gradient rule is {trace.rule.name!r} "
-                f"(defined at {trace.rule.where}) now, which has to be called for each: {why}.\n"
+                f"vmap kept {site!r} as one site for all examples, since its rule could be called "
+                "once for the sum of their gradients. Its gradient rule is now "
+                f"{trace.rule.name!r} (defined at {trace.rule.where}), which must be called for "
+                f"each example: {why}.\n"
                 "Call vmap after the rule is registered, or declare linear=False before."
             )
 
@@ -334,8 +335,8 @@ def _warn_of_loop(node: Node) -> None:
     if op.type not in _LOOPED:
         _LOOPED.add(op.type)
         message = (
-            f"{op.type} has no batched form for what it is given here: under vmap, {node.name} "
-            f"({node.where}) is run for one example after the other"
+            f"{op.type} has no batching rule for these arguments: under vmap, {node.name} "
+            f"({node.where}) runs once for each example"
         )
         warnings.warn(message, PerformanceWarning, stacklevel=2)
 

@@ -104,7 +104,7 @@ def _parsed(signature: str) -> _Signature:
     if len(sides) != 2 or not all(
         re.fullmatch(rf"{_AXES.pattern}(,{_AXES.pattern})*", s) for s in sides
     ):
-        raise ValueError(f"a signature is as '(m,n),(n)->(m)', got {signature!r}")
+        raise ValueError(f"a signature looks like '(m,n),(n)->(m)', got {signature!r}")
     arguments, results = (
         tuple([tuple(filter(None, axes.split(","))) for axes in _AXES.findall(s)]) for s in sides
     )
@@ -116,7 +116,7 @@ def _check(
 ) -> None:
     """ShapeError where tensors do not have the axes of a signature, or a name has two lengths."""
     if len(wanted) != len(tensors):
-        raise ShapeError(f"the signature has {len(wanted)} {what}s, there are {len(tensors)}")
+        raise ShapeError(f"the signature has {len(wanted)} {what}s, but there are {len(tensors)}")
     lengths: dict[str, Any] = {}
     for i, (axes, t) in enumerate(zip(wanted, tensors, strict=True)):
         if t.ndim != len(axes) if exactly else t.ndim < len(axes):
@@ -125,6 +125,6 @@ def _check(
         for name, length in zip(axes, t.shape[t.ndim - len(axes) :], strict=True):
             if isinstance(length, int) and lengths.setdefault(name, length) != length:
                 raise ShapeError(
-                    f"axis {name} of the signature is {lengths[name]} long, but {length} in {what} "
-                    f"{i}: {t.type!r}"
+                    f"axis {name} of the signature is {lengths[name]} long, but has length "
+                    f"{length} in {what} {i}: {t.type!r}"
                 )

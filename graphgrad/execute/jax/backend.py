@@ -136,8 +136,8 @@ class JaxBackend(Backend):
     ) -> None:
         if mesh is not None and shardings is None:
             raise DeviceError(
-                "mesh= says nothing without shardings=, {input or variable: PartitionSpec}; "
-                "shardings={} has every array whole on every device"
+                "mesh= has no effect without shardings=, {input or variable: PartitionSpec}; "
+                "shardings={} keeps every array whole on every device"
             )
         if not isinstance(donate, bool):
             raise TypeError(f"donate is True or False, got {donate!r}")
@@ -387,9 +387,9 @@ def _while(op: While) -> Kernel:
     rows = op.max_trips
     if op.history and rows is None:
         raise ExecutionError(
-            f"the jax backend has to know how much the gradient of the loop at {op.at} keeps: give "
-            "while_loop() max_trips= or fori_loop() bounds that are ints, or use the numpy or llvm "
-            "backend"
+            f"the jax backend needs a bound on how much the gradient of the loop at {op.at} "
+            "stores: give while_loop() max_trips= or fori_loop() bounds that are ints, or use "
+            "the numpy or llvm backend"
         )
 
     def run(*arrays: Any) -> Any:

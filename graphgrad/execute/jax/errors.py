@@ -33,7 +33,7 @@ def say_where(error: Exception, program: Program, arrays: Sequence[Any]) -> None
     ends = "".join(
         f"\n  {t.name}: {t.type!r}, built at {t.where}" for t in program.outputs[:LARGEST]
     )
-    note = f"while XLA ran what computes{ends}\nof which the largest values are{rows}"
+    note = f"while XLA ran the program of{ends}\nwhose largest values are{rows}"
     error.add_note(visible_lines(note))
 
 

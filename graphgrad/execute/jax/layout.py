@@ -158,9 +158,9 @@ class Placed:
                 counts = [f"\n  process {i}: {tuple(row.tolist())}" for i, row in enumerate(part)]
                 raise ShapeError(
                     f"the processes give {t.node.name!r} ({t.type!r}, built at {t.where}) unequal "
-                    f"shapes:{''.join(counts)}\nEach has to give the same number of rows for each "
-                    "of its devices: leave the incomplete batch out, or pad it and give the added "
-                    "rows the weight 0."
+                    f"shapes:{''.join(counts)}\n"
+                    "Each has to give the same number of rows for each of its devices: drop the "
+                    "incomplete batch, or pad it and give the added rows weight 0."
                 )
 
     def _put(self, t: Tensor, sharding: NamedSharding, array: Any) -> Any:
@@ -205,7 +205,7 @@ def _mesh(mesh: Any, shardings: Mapping[Tensor, Any]) -> Mesh:
         if not known:
             raise DeviceError(
                 "shardings= needs mesh=, a jax.sharding.Mesh such as jax.make_mesh((8,), "
-                "('data',)), or NamedShardings, which know theirs"
+                "('data',)), or NamedShardings, which carry their own mesh"
             )
         mesh = known[0]
     if not isinstance(mesh, Mesh):

@@ -109,9 +109,9 @@ class JaxRun(Compiled):
         foreign = next((n for n in program.nodes if _runs_foreign_code(n.op)), None)
         if foreign is not None and self.written:
             raise ExecutionError(
-                f"donate=True cannot be with {foreign.name} = {foreign.op!r} (built at "
-                f"{foreign.where}): code of your own runs on the host in the midst of a run and "
-                "could read variables whose memory is given away. Leave donate=True out."
+                f"donate=True cannot be combined with {foreign.name} = {foreign.op!r} (built at "
+                f"{foreign.where}): your own code runs on the host during a run, and could read "
+                "variables whose memory was donated. Leave out donate=True."
             )
         places = {v: i for i, v in enumerate(self.read)}
         return tuple(places[v] for v in self.written if v in places)
@@ -314,8 +314,8 @@ def _check_concrete(arrays: Sequence[Any]) -> None:
     """ExecutionError where JAX is tracing: the state would hold what has no value."""
     if any(isinstance(a, _Tracer) for a in arrays):
         raise ExecutionError(
-            "a compiled function takes arrays, and was called on what stands for them while JAX "
-            "traces a function (jit, grad, vmap); what can be called there is f.as_jax()"
+            "a compiled function takes arrays, and was called on tracers while JAX traces a "
+            "function (jit, grad, vmap); call f.as_jax() there"
         )
 
 

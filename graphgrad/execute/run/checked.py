@@ -151,9 +151,7 @@ def _called(step: Step, args: Sequence[Any], outs: Sequence[Array], over: Sequen
         raise
     for a, old in zip(args, before, strict=True):
         if _bytes(a) != old and not any(share(a, out) for out in over):
-            raise ExecutionError(
-                f"{node.name} ({node.op!r}, {node.where}) wrote into what it reads"
-            )
+            raise ExecutionError(f"{node.name} ({node.op!r}, {node.where}) wrote into its inputs")
     return made
 
 
@@ -170,7 +168,7 @@ def _check_memory(step: Step, args: Sequence[Any], results: Sequence[Any]) -> No
             )
             raise ExecutionError(f"{what} returned memory of an input ({shown(a)}){why}")
     if not step.looks and any(share(a, b) for a, b in combinations(results, 2)):
-        raise ExecutionError(f"{what} returned two results in one memory")
+        raise ExecutionError(f"{what} returned two results that share memory")
 
 
 def _poison(array: Array) -> None:

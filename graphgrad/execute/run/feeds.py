@@ -150,7 +150,7 @@ def as_array(t: Tensor, value: Any) -> Array:
     if not unsigned and not can_cast(array.dtype, wanted, "same_kind"):
         raise DTypeError(
             f"{_input(t)} cannot take {array.dtype}: cast it with .astype({wanted.name!r}) if "
-            "losing information is meant"
+            "losing information is intended"
         )
     if kind_of(wanted) in "iu" and kind_of(array.dtype) in "iu":
         new = array.astype(wanted)

@@ -111,7 +111,7 @@ def keyed(name: str, numbers: Numbers, views: Sequence[View]) -> Mapping[Any, An
     left = {k: v for k, v in items.items() if not isinstance(k, str)}
     if not left:
         raise ValueError(
-            f"overlay {name!r} has numbers for {len(names)} names, and none is of a tensor or node "
-            f"that is shown; the first is {names[0]!r}"
+            f"overlay {name!r} has numbers for {len(names)} names, none of which is a tensor or "
+            f"node that is shown; the first is {names[0]!r}"
         )
     return left

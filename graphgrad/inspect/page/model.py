@@ -432,8 +432,8 @@ def _number(value: Any, name: str, node: Node) -> float | str:
     array = np.asarray(value)
     if array.size != 1 or kinds.kind_of(array.dtype) not in "biuf":
         raise TypeError(
-            f"overlay {name!r} has one real number a node, got {shortened(repr(value), 80)} "
-            f"for {node.name} ({node.where})"
+            f"overlay {name!r} must have one real number per node, got "
+            f"{shortened(repr(value), 80)} for {node.name} ({node.where})"
         )
     number = float(array.reshape(()))
     return number if math.isfinite(number) else str(number)

@@ -69,7 +69,7 @@ def _named(item: Any, shown: set[Node]) -> Node:
     else:
         raise TypeError(f"failed= takes nodes, tensors, names and exceptions, got {item!r}")
     if node is None or node not in shown:
-        raise GraphError(f"{item!r} is to be shown as failed, but is not in the picture")
+        raise GraphError(f"{item!r} should be shown as failed, but is not in the picture")
     return node
 
 

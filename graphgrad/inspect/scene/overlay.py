@@ -85,7 +85,7 @@ class Overlay:
         self.least = min((v for v in finite if v > 0.0), default=0.0)
         self.log = self._spans_much() if log is None else truth("log", log)
         if self.log and finite and (self.low < 0.0 or not self.least):
-            raise ValueError(f"log=True takes numbers above zero, and zeros, got {self.low}")
+            raise ValueError(f"log=True takes numbers that are not negative, got {self.low}")
 
     @classmethod
     def of_values(
@@ -213,7 +213,7 @@ def overlay_of(values: Values, nodes: Iterable[Node]) -> Overlay | None:
     overlay = given.on(nodes)
     if given.named and not overlay.values:
         raise GraphError(
-            f"none of the {len(given.named)} names of the overlay is of a tensor or node that is "
+            f"none of the {len(given.named)} names of the overlay is a tensor or node that is "
             f"shown; the first is {next(iter(given.named))!r}"
         )
     if overlay.values and not any(n in overlay.values for n in nodes):

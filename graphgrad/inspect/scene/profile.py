@@ -346,7 +346,7 @@ def _percent(part: float, whole: float) -> str:
 
 def _loop_table(loops: Sequence[LoopTime], unit: str, factor: float) -> str:
     """The loops that take longest, a row each: all runs, and one of them in microseconds."""
-    rows = [f"{'loop':<{_SHOWN}} {'runs':>9} {unit:>9} {'us a run':>12}"]
+    rows = [f"{'loop':<{_SHOWN}} {'runs':>9} {unit:>9} {'us per run':>12}"]
     for loop in sorted(loops, key=lambda loop: -loop.seconds)[:_ROWS]:
         name = shortened(visible(loop.node.name), _SHOWN)
         times = f"{loop.seconds * factor:>9.2f} {loop.per_run * 1e6:>12.3f}"

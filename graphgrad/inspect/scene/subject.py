@@ -78,8 +78,8 @@ def tensors_of(shown: Any) -> list[Tensor]:
             )
         if t.graph is not results[0].graph:
             raise GraphError(
-                f"{t.name} ({t.where}) of {t.graph!r} and {results[0].name} "
-                f"({results[0].where}) of {results[0].graph!r} do not fit in one picture"
+                f"{t.name} ({t.where}) of {t.graph!r} and {results[0].name} ({results[0].where}) "
+                f"of {results[0].graph!r} are in different graphs, and a picture shows one graph"
             )
     return results
 

@@ -131,7 +131,7 @@ def _pictures(
 ) -> tuple[list[tuple[str, Any]], int]:
     """What the slider goes over, with its titles, and which of them is the one asked for."""
     if diff is not None and passes is not None:
-        raise ValueError("diff and passes are two ways to use the slider: give one of them")
+        raise ValueError("diff and passes both use the slider: pass one of them")
     for _, program in passes or ():
         if not isinstance(program, Program):
             raise TypeError(f"passes are pairs of a name and a program, got {program!r}")

@@ -246,7 +246,8 @@ def _command(format: str) -> list[str]:
     if program is None:
         raise RenderError(
             "a picture needs Graphviz, and there is neither the package pygraphviz nor a program "
-            "`dot`.\nInstall it with `pip install 'graphgrad[viz]'`, or use to_dot and lay the "
-            "text out elsewhere."
+            "`dot`.\n"
+            "Install it with `pip install 'graphgrad[viz]'`, or use to_dot and lay out the DOT "
+            "text elsewhere."
         )
     return [program, f"-T{format}"]

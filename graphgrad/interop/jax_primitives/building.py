@@ -389,7 +389,7 @@ def _own(y: Tensor) -> Tensor:
 def _constant(value: Any) -> Tensor:
     if isinstance(value, _JAX.core.Tracer):
         raise GraphError(
-            f"{WHO}: the function closes over a {value.aval} that JAX traces outside of it: give "
+            f"{WHO}: the function closes over a {value.aval} that JAX traces outside of it: pass "
             "it as an argument"
         )
     if is_key(getattr(value, "dtype", np.dtype("float32"))):

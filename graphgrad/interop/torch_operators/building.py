@@ -448,7 +448,7 @@ def _computed(name: str, target: Any, args: Sequence[Any]) -> Any:
         ]
         return args[0] if name == "sym_float" else target(*args)
     if name in ("ceil", "floor", "trunc") or target in (math.ceil, math.floor, math.trunc):
-        raise NotImplementedError("a length that is open")
+        raise NotImplementedError("an open length")
     return target(*args)
 
 

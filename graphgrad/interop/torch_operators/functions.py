@@ -444,9 +444,9 @@ def _refuse_transforms(name: str, where: Any) -> str:
     lost = f"open_torch() cannot keep the rule of {name}, applied at {where}: "
     if torch._C._are_functorch_transforms_active():
         raise GradientError(
-            f"{lost}torch exports what torch.func.vmap, jvp and the like make of a function "
-            "without the rules in it. Apply it outside of them, to a batch, or put a rule of "
-            "graphgrad in its place"
+            f"{lost}torch exports the results of torch.func.vmap, jvp and similar transforms "
+            "without the rules of the function. Apply it outside of them, to a batch, or put a "
+            "rule of graphgrad in its place"
         )
     return lost
 

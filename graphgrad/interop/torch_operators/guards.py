@@ -71,9 +71,9 @@ def _hook(name: str) -> Callable[..., Any]:
             if ours():
                 refuse(
                     GradientError(
-                        f"open_torch() cannot keep the hook {getattr(hook, '__qualname__', hook)!r}"
-                        f" of Tensor.{name}, at {innermost()}: what it does to gradients would be "
-                        f"lost. {_RULE}"
+                        "open_torch() cannot keep the hook "
+                        f"{getattr(hook, '__qualname__', hook)!r} of Tensor.{name}, at "
+                        f"{innermost()}: its effect on gradients would be lost. {_RULE}"
                     )
                 )
             return before(tensor, hook)
@@ -93,7 +93,7 @@ def _saved_hooks(before: Any, ours: Callable[[], bool], refuse: Any) -> Any:
             refuse(
                 GradientError(
                     f"open_torch() cannot keep torch.autograd.graph.{kind.__name__}, at "
-                    f"{innermost()}: what it does to gradients would be lost. {_RULE}"
+                    f"{innermost()}: its effect on gradients would be lost. {_RULE}"
                 )
             )
         return before(self)
@@ -114,8 +114,8 @@ class _GradientNode:
     def __getattr__(self, name: str) -> Any:
         self._refuse(
             GradientError(
-                f"open_torch() cannot keep what is done with grad_fn.{name}, at {innermost()}: "
-                f"hooks on torch's own gradient steps would be lost. {_RULE}"
+                f"open_torch() cannot keep grad_fn.{name}, at {innermost()}: hooks on torch's own "
+                f"gradient steps would be lost. {_RULE}"
             )
         )
 
@@ -209,7 +209,7 @@ def contents_kept(module: Any) -> Iterator[None]:
                 now.extend(before) if isinstance(now, list) else now.update(before)
     if written:
         raise GraphError(
-            f"open_torch() cannot keep what the call writes into {', '.join(written)}: a graph "
+            f"open_torch() cannot keep the writes of the call to {', '.join(written)}: a graph "
             "would lose that. Return it, or write into a buffer in place and say updates=True"
         )
 
@@ -252,8 +252,8 @@ def _differentiated(before: Any, ours: Callable[[], bool], refuse: Any) -> Any:
         if ours():
             refuse(
                 GraphError(
-                    "open_torch() cannot open torch.func.grad, vjp, jacrev and what is made of "
-                    f"them, at {innermost()}: torch.export does not write them down. Take "
+                    "open_torch() cannot open torch.func.grad, vjp, jacrev and functions built "
+                    f"on them, at {innermost()}: torch.export does not record them. Take "
                     "torch.autograd.grad(..., create_graph=True), or gg.gradients of what was "
                     "opened"
                 )

@@ -25,7 +25,7 @@ def _index(x: Tensor, indices: Sequence[Any], **_: Any) -> Any:
 
 def _no_masks(indices: Sequence[Any]) -> None:
     if any(i is not None and i.dtype.kind == "b" for i in indices):
-        raise NotImplementedError("a mask that is computed, whose count is known in a run alone")
+        raise NotImplementedError("a computed mask, whose count is only known at run time")
 
 
 def _index_put(

@@ -280,7 +280,7 @@ def _upsample(mode: str, aligns: bool) -> Form:
             return gg.nn.interpolate(x, tuple(size), None, mode, align, "NCHW")
         y = gg.nn.interpolate(x, None, tuple(known), mode, align, "NCHW")
         if size is not None and tuple(y.shape[2:]) != tuple(size):
-            raise NotImplementedError("a size that its scale does not give")
+            raise NotImplementedError("a size that does not match its scale")
         return y
 
     return call

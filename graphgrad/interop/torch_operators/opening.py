@@ -220,7 +220,7 @@ def _stating(types: Sequence[TensorType]) -> str:
         return ""
     name = next((n for d in lengths if isinstance(d, Length) for n in sorted(d.names)), None)
     facts = f"gg.assume({name} >= 8)" if name else "a name for them and gg.assume"
-    return f"\nState what holds of open lengths: {facts}, or make them known"
+    return f"\nState what holds for open lengths: {facts}, or make them known"
 
 
 def _name_of(fn: Any) -> str:

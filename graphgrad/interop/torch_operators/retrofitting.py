@@ -163,8 +163,8 @@ class TorchRetrofits:
         read = f._access.read
         if f._access.written or any(t.node not in names for t in graph.variables):
             raise StateError(
-                f"mark(graph) of {self.name} adds or writes variables, which a module of torch has "
-                "no place for: have it read constants, or take open_torch()"
+                f"mark(graph) of {self.name} adds or writes variables, which a torch module "
+                "cannot store: let it read constants, or use open_torch()"
             )
 
         def lay_out(tensors: Sequence[Any]) -> Any:
@@ -306,8 +306,8 @@ class RetrofittedModule(torch.nn.Module):  # type: ignore[misc]
         original = type(self).original
         if self.__dict__ is not original.__dict__:
             raise StateError(
-                f"a part of a retrofitted {self.retrofits.name} has no rules of its own: take the "
-                "part of the module itself, and retrofit that"
+                f"a part of a retrofitted {self.retrofits.name} has no rules of its own: retrofit "
+                "that part of the original module"
             )
 
         @wraps(original.forward)
@@ -348,12 +348,12 @@ def retrofitted(
     """What `retrofit` returns."""
     if isinstance(fn, torch.jit.ScriptModule | torch.export.ExportedProgram):
         raise TypeError(
-            f"retrofit() takes the module itself, whose rules are there, got a {type(fn).__name__}"
+            f"retrofit() takes the original module, which has the rules, got a {type(fn).__name__}"
         )
     if isinstance(fn, RetrofittedModule):
         raise TypeError(
-            f"retrofit() got a {type(fn).__name__} that is retrofitted already: have one "
-            "mark(graph) put all rules on the module itself"
+            f"retrofit() got a {type(fn).__name__} that is retrofitted already: let one "
+            "mark(graph) put all rules on the original module"
         )
     if not isinstance(fn, torch.nn.Module):
         function = RetrofittedTorch(fn, mark, gradients)

@@ -20,15 +20,15 @@ TABLE: dict[str, Form] = {
 }
 
 LEFT_OUT: dict[str, str] = {
-    "nonzero": "has a length that is known in a run alone",
-    "masked_select": "has a length that is known in a run alone",
-    "unique_dim": "has a length that is known in a run alone",
-    "_unique2": "has a length that is known in a run alone",
-    "bincount": "has a length that is known in a run alone",
+    "nonzero": "has a length that is only known at run time",
+    "masked_select": "has a length that is only known at run time",
+    "unique_dim": "has a length that is only known at run time",
+    "_unique2": "has a length that is only known at run time",
+    "bincount": "has a length that is only known at run time",
     "_local_scalar_dense": "reads a number while the program is traced: .item(), or an if of it",
     "multilabel_margin_loss_forward": "has other values where torch decomposes it: "
     "gg.nn.multilabel_margin_loss has those of torch",
-    "_embedding_bag": "has bags of lengths that are computed",
+    "_embedding_bag": "has bags of computed lengths",
     "linalg_eig": "scales its vectors otherwise",
     "_native_batch_norm_legit": "writes; torch.export gives its functional form",
     "resize_": "writes; torch.export gives its functional form",

@@ -289,7 +289,7 @@ def check_hooks(module: Any) -> None:
         found.append("backward hooks on all modules (torch.nn.modules.module)")
     if found:
         raise GradientError(
-            f"open_torch() cannot keep {', '.join(found)}: what they do to gradients would be "
+            f"open_torch() cannot keep {', '.join(found)}: their effect on gradients would be "
             "lost. Remove them, or put rules of graphgrad on the nodes"
         )
 

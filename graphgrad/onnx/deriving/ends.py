@@ -37,11 +37,11 @@ def names_of(wrt: str | Iterable[str] | None) -> list[str]:
     names = [wrt] if isinstance(wrt, str) else list(wrt or ())
     for i, name in enumerate(names):
         if not isinstance(name, str):
-            raise GradientError(f"wrt has names of tensors of the model, got {name!r}")
+            raise GradientError(f"wrt takes names of tensors of the model, got {name!r}")
         if name in names[:i]:
             raise GradientError(f"wrt names {name!r} twice")
     if wrt is not None and not names:
-        raise GradientError("wrt names nothing; None stands for all floating inputs")
+        raise GradientError("wrt is empty; None means all floating inputs")
     return names
 
 
@@ -90,7 +90,7 @@ def _made_of_integers(model: OnnxModel) -> str:
             if not any(t.type.differentiable for t in read):
                 found.update((t, None) for t in node.outputs if t.type.differentiable)
     named = {name: t for name, t in model.tensors.items() if t in found}
-    return f"What is made of them may be named in wrt: {_listed(named)}." if named else ""
+    return f"Tensors computed from them may be named in wrt: {_listed(named)}." if named else ""
 
 
 def _output(source: SourceModel, of: Any) -> tuple[str, Tensor]:
@@ -100,7 +100,8 @@ def _output(source: SourceModel, of: Any) -> tuple[str, Tensor]:
         floating = list(_floating(outputs).items())
         if len(floating) != 1:
             raise GradientError(
-                f"of: which output? The model has {len(floating)} floating ones: {_listed(outputs)}"
+                f"of must name an output: the model has {len(floating)} floating ones: "
+                f"{_listed(outputs)}"
             )
         return floating[0]
     if not isinstance(of, str):
@@ -113,7 +114,7 @@ def _called(of: Callable[..., Any], model: OnnxModel) -> tuple[str, Tensor]:
     if not isinstance(y, Tensor) or y.graph is not model.graph:
         raise GradientError(
             f"of returned {y!r}; it takes {{name: tensor}} of the outputs and returns a tensor "
-            "that is made of them"
+            "that is computed from them"
         )
     name = getattr(of, "__name__", "")
     return (name if name.isidentifier() else "value"), y
@@ -128,8 +129,8 @@ def named(source: SourceModel, name: str, what: str) -> Tensor:
         return t
     if name in source.names:
         raise GraphError(
-            f"{what}: {name!r} is known when the model is loaded, a constant or made of shapes, "
-            "so nothing flows there"
+            f"{what}: {name!r} is known when the model is loaded, as a constant or computed from "
+            "shapes, so no gradient flows there"
         )
     near = did_you_mean(name, source.names, _choices(model, what))
     hint = " Weights are variables with gg.onnx.load(..., trainable=True)." if source.given else ""

@@ -40,7 +40,9 @@ def source_of(
     said: dict[str, Any] = {name: option for name, option in options.items() if option}
     if isinstance(given, OnnxModel):
         for name in said:
-            raise GraphError(f"{name}= is for a file; of a loaded model, say it to gg.onnx.load")
+            raise GraphError(
+                f"{name}= applies to a file; for a loaded model, pass it to gg.onnx.load"
+            )
         told = {"name": given.graph.name or "", "producer": given.producer}
         names = frozenset({*given.tensors, *given.inputs})
         return SourceModel(given, names, {}, told, given=True)

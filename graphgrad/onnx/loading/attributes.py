@@ -50,8 +50,8 @@ def _value(attribute: Any, folder: Path | None) -> Any:
         return attribute.g
     named = {number: name for name, number in kinds.AttributeType.items()}
     raise FileError(
-        f"its attribute {attribute.name!r:.80} is of kind {named.get(kind, kind)}, which nothing "
-        "here reads"
+        f"its attribute {attribute.name!r:.80} has kind {named.get(kind, kind)}, which is not "
+        "supported"
     )
 
 

@@ -53,12 +53,12 @@ class Names:
                 return here.values[name]
             here = here.around
         hint = did_you_mean(name, self.values)
-        raise FileError(f"it reads {name!r:.80}, which nothing before it makes. {hint}".rstrip())
+        raise FileError(f"it reads {name!r:.80}, which no node before it writes. {hint}".rstrip())
 
     def put(self, name: str, value: Value) -> None:
         """FileError where there is such a value."""
         if name in self.values:
-            raise FileError(f"{name!r:.80} is made twice")
+            raise FileError(f"{name!r:.80} is written twice")
         self.values[name] = value
 
 
@@ -100,7 +100,7 @@ class Builder:
         if isinstance(value, Tensor):
             return value
         if value is None:
-            raise FileError("it gives a value that is left out")
+            raise FileError("it returns a value that is omitted")
         if has_lengths(value):
             return as_numbers(value)
         graph = current().graph
@@ -135,7 +135,7 @@ class Builder:
     def body(self, graph: Any, given: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside a node, for values of its inputs."""
         if len(given) != len(graph.input):
-            raise FileError(f"its body takes {len(graph.input)} inputs, and gets {len(given)}")
+            raise FileError(f"its body takes {len(graph.input)} inputs, but gets {len(given)}")
         with self._inside(Names(self.names)):
             for name, array in self.initializers(graph).items():
                 self.names.put(name, array)
@@ -189,7 +189,7 @@ class Builder:
         else:
             made = self._formed(form, node, path, values, attributes)
         if len(made) < len([name for name in node.output if name]):
-            raise FileError(f"it has {len(node.output)} outputs, of which {len(made)} are made")
+            raise FileError(f"it has {len(node.output)} outputs, but only {len(made)} are computed")
         for name, value in zip(node.output, made, strict=False):
             if name:
                 self.names.put(name, value)
@@ -279,7 +279,7 @@ class Builder:
         """The outputs of a function of the file that no node calls, for values of its inputs."""
         if len(function.input) != len(values):
             count = len(function.input)
-            raise FileError(f"{function.name:.80} takes {count} inputs, and gets {len(values)}")
+            raise FileError(f"{function.name:.80} takes {count} inputs, but gets {len(values)}")
         names = Names()
         for name, value in zip(function.input, values, strict=True):
             names.put(name, value)
@@ -345,7 +345,7 @@ def _check_read(call: OperatorCall) -> None:
     """FileError for attributes that the form did not read: they may change the meaning."""
     if call.unread:
         names = ", ".join(sorted(call.unread))
-        raise FileError(f"nothing here reads its attributes {names:.200}")
+        raise FileError(f"its attributes {names:.200} are not supported")
 
 
 def _fixed(array: Any) -> Array:

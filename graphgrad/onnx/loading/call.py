@@ -108,8 +108,8 @@ class OperatorCall:
             raise NotFixed(self.node.input[i], what, *_read_by(value))
         if has_lengths(value):
             raise FileError(
-                f"its {what}, {self.node.input[i]!r:.80}, is made of lengths that are known only "
-                f"when run. {GIVE_SHAPES}"
+                f"its {what}, {self.node.input[i]!r:.80}, is computed from lengths that are only "
+                f"known at run time. {GIVE_SHAPES}"
             )
         numbers: Array = value
         return numbers
@@ -131,7 +131,7 @@ class OperatorCall:
         """An input that is one known integer."""
         number = self.known(i, what)
         if number.size != 1:
-            raise FileError(f"its {what} is of shape {list(number.shape)}, not one number")
+            raise FileError(f"its {what} has shape {list(number.shape)}, expected one number")
         return int(number.reshape(-1)[0])
 
     def axes(self, i: int, name: str = "axes") -> list[int] | None:
@@ -165,12 +165,14 @@ class NotFixed(FileError):
         of_lengths = bool(lengths) and not inputs
         read = ", ".join(map(repr, inputs)) or "weights that are variables"
         if of_lengths:
-            read = f"lengths that are known only when run ({', '.join(lengths)})"
+            read = f"lengths that are only known at run time ({', '.join(lengths)})"
         hint = (
-            GIVE_SHAPES if of_lengths else "Inputs that are fixed are given by known={name: array}"
+            GIVE_SHAPES
+            if of_lengths
+            else "Pass the values of fixed inputs with known={name: array}"
         )
         super().__init__(
-            f"its {what}, {name!r:.80}, has to be known while loading, and is computed from "
+            f"its {what}, {name!r:.80}, must be known while loading, but is computed from "
             f"{read:.300}. {hint}"
         )
 

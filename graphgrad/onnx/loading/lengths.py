@@ -41,7 +41,7 @@ __all__ = [
     "told_by",
 ]
 
-GIVE_SHAPES = "Give the lengths of the inputs by shapes={name: shape}"
+GIVE_SHAPES = "Pass the lengths of the inputs with shapes={name: shape}"
 """What to do where a length has to be known while loading."""
 
 
@@ -174,8 +174,8 @@ def reshaped(x: Tensor, dims: Sequence[Dimension]) -> Tensor:
     if len(unknown) + (-1 in shape) > 1:
         names = ", ".join(map(repr, unknown))
         raise FileError(
-            f"{x.type!r} gets a shape of which more than one length is known only when run: "
-            f"{names}. Give the lengths by shapes="
+            f"{x.type!r} is reshaped to a shape with more than one length that is only known at "
+            f"run time: {names}. Pass the lengths with shapes="
         )
     return apply(Reshape(tuple([-1 if isinstance(d, RunLength) else d for d in shape])), x)
 
@@ -235,7 +235,7 @@ def _ones(dims: Sequence[Dimension], x: Tensor) -> Tensor:
 def _zeros_along(d: RunLength, dtype: Any) -> Tensor:
     """A vector of zeros of a length."""
     if d.factor != 1 or len(d.axes) != 1:
-        raise FileError(f"a length is computed, {d!r}; give the lengths by shapes=")
+        raise FileError(f"a length is computed, {d!r}; pass the lengths with shapes=")
     t, i = d.axes[0]
     others = tuple(a for a in range(t.ndim) if a != i)
     zeros = zeros_like(t).astype(dtype)

@@ -170,7 +170,7 @@ def _modern(model: Any) -> Any:
         return onnx.version_converter.convert_version(model, MODERN)
     except Exception as error:
         raise FileError(
-            f"its operators are of version {version}, and onnx's converter cannot bring them to "
+            f"its operators are of version {version}, and onnx's converter cannot convert them to "
             f"{MODERN}: {error!s:.300}"
         ) from None
 
@@ -265,7 +265,7 @@ class _Loading:
                 raise FileError(f"shapes: {said.name!r:.80} is {list(shape)}, not {list(wanted)}")
             shape = wanted
         if shape is None:
-            raise FileError(f"the shape of {said.name!r:.80} is not said; give it by shapes=")
+            raise FileError(f"the shape of {said.name!r:.80} is not given; pass it with shapes=")
         name = clean(said.name) or "x"
         unnamed = [Length(f"{name}.{i}") if d is None else d for i, d in enumerate(shape)]
         t = placeholder(unnamed, dtype)

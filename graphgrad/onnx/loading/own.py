@@ -66,8 +66,8 @@ class OwnForms:
         kind = None if said is None else said.type.tensor_type
         if kind is None or not kind.HasField("shape"):
             raise FileError(
-                f"it is opaque, and the file does not say the type of what it makes, {name!r:.80}: "
-                "put it into the value_info of the graph"
+                "it is opaque, and the file does not declare the type of its output "
+                f"{name!r:.80}: add it to the value_info of the graph"
             )
         dims = [self._length(dim) for dim in kind.shape.dim]
         return tensor_type(tuple(dims), dtype_of(kind.elem_type, f"the value {name!r:.80}"))
@@ -82,7 +82,7 @@ def _made(function: Callable[..., Any], call: OperatorCall) -> Any:
     returned = function(*call.inputs, **call.attributes)
     made = returned if isinstance(returned, tuple | list) else (returned,)
     if not all(y is None or isinstance(y, Tensor) for y in made):
-        raise FileError(f"the function that forms= gives returned {returned!r:.200}, no tensors")
+        raise FileError(f"the function that forms= gives returned {returned!r:.200}, not tensors")
     return made
 
 

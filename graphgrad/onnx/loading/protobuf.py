@@ -21,7 +21,9 @@ def read_model(path: Path) -> Any:
     check_regular(path)
     size = os.stat(path).st_size
     if size > LARGEST_FILE:
-        raise FileError(f"it has {size} bytes; a model has at most {LARGEST_FILE}, weights beyond")
+        raise FileError(
+            f"it has {size} bytes; a model without its external weights has at most {LARGEST_FILE}"
+        )
     return parse_model(path.read_bytes())
 
 
@@ -36,7 +38,8 @@ def parse_model(raw: bytes) -> Any:
         raise FileError("it is not an ONNX model: it has no graph, or no version of its operators")
     if not OLDEST <= model.ir_version <= NEWEST_IR:
         raise FileError(
-            f"it is of version {model.ir_version} of the format; {OLDEST} to {NEWEST_IR} are read"
+            f"it has format version {model.ir_version}; versions {OLDEST} to {NEWEST_IR} are "
+            "supported"
         )
     return model
 

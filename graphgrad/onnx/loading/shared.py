@@ -33,9 +33,9 @@ def check_shared(model: Any, folder: Path | None) -> None:
     except (ValueError, TypeError):
         raise FileError(f"its metadata {WEIGHTS!r} are not JSON of files") from None
     for name, digest in named.items():
-        found = digest_of(file_inside(folder, str(name), "what it shares weights with"))
+        found = digest_of(file_inside(folder, str(name), "its shared data"))
         if found != digest:
             raise FileError(
-                f"its weights lie in {name!r:.80}, which was another file when it was written: its "
-                f"SHA-256 was {str(digest)[:12]}..., and is {found[:12]}...; write it again"
+                f"its weights are in {name!r:.80}, which has changed since the model was written: "
+                f"its SHA-256 was {str(digest)[:12]}..., and is {found[:12]}...; write it again"
             )

@@ -30,8 +30,8 @@ REASONS = {
     "TreeEnsembleRegressor": "trees have no gradient",
 }
 OPTIMISED = "onnxruntime's optimiser made it: differentiate the model before it is optimised"
-OWN = "say what it is by forms={name: function of tensors} or opaque={name: vjp}"
-KINDS = {"Sequence": "it works on sequences", "Optional": "it works on what may be left out"}
+OWN = "define it with forms={name: function of tensors} or opaque={name: vjp}"
+KINDS = {"Sequence": "it works on sequences", "Optional": "it works on optional values"}
 KINDS |= {"String": "it works on strings", "Regex": "it works on strings"}
 
 
@@ -111,7 +111,7 @@ class _Walk:
         if name in self.refused:
             return
         if domain not in opsets:
-            self.refused[name] = f"the model says no version of the domain {domain!r:.80}"
+            self.refused[name] = f"the model declares no version of the domain {domain!r:.80}"
         elif name not in self.own and not (
             form_of(domain, node.op_type) or self._opens(node, domain, opsets[domain])
         ):
@@ -171,15 +171,17 @@ def why_not(domain: str, name: str) -> str:
         return OPTIMISED
     if domain and name not in REASONS:
         known = sorted({d for d, _ in forms() if d})
-        return f"nothing here reads {domain!r:.80}; {OWN}" if domain not in known else "unknown"
+        return (
+            f"the domain {domain!r:.80} is not supported; {OWN}"
+            if domain not in known
+            else "unknown"
+        )
     if name in REASONS:
         return REASONS[name]
     kind = next((why for word, why in KINDS.items() if word in name), None)
     names = [other for d, other in forms() if d == ""]
     exists = onnx.defs.has(name)
-    return kind or (
-        "there is no form for it" if exists else f"unknown. {did_you_mean(name, names)}"
-    )
+    return kind or ("it is not supported" if exists else f"unknown. {did_you_mean(name, names)}")
 
 
 def schema_of(domain: str, name: str, version: int) -> Any:

@@ -41,7 +41,7 @@ def dtype_of(number: int, what: str) -> DType:
     """The dtype for ONNX's number; FileError where no tensor of a graph has it."""
     name = NAMES.get(number)
     if name is None:
-        raise FileError(f"{what} is of {type_name(number)}, which no tensor of a graph has")
+        raise FileError(f"{what} is of {type_name(number)}, which tensors do not support")
     return bfloat16() if name == "bfloat16" else np.dtype(name)
 
 
@@ -101,7 +101,7 @@ def _bytes_of(
 
 def _shape(dims: Sequence[int], what: str) -> tuple[int, ...]:
     if len(dims) > MOST_AXES or any(d < 0 for d in dims):
-        raise FileError(f"{what} has the shape {list(dims)[:8]}, which is none")
+        raise FileError(f"{what} has the shape {list(dims)[:8]}, which is not a shape")
     return tuple(int(d) for d in dims)
 
 
@@ -130,11 +130,11 @@ def _mapped(
     try:
         offset, length = int(said.get("offset", 0)), int(said.get("length", size))
     except ValueError:
-        raise FileError(f"{what} lies at no number of its file") from None
+        raise FileError(f"{what} has an offset that is not a number") from None
     there = os.stat(path).st_size
     if length != size or offset < 0 or offset + size > there:
         raise FileError(
-            f"{what} needs {size} bytes, and is said to have {length} at {offset} of "
+            f"{what} needs {size} bytes, but is declared to have {length} at {offset} of "
             f"{path.name!r}, which has {there}"
         )
     if not size:
@@ -147,14 +147,14 @@ def _mapped(
 def file_inside(folder: Path | None, location: str, what: str) -> Path:
     """The file that a location names; FileError unless it lies in the folder, links followed."""
     if folder is None:
-        raise FileError(f"{what} lies in another file, {location!r:.80}; load it from its folder")
+        raise FileError(f"{what} is in another file, {location!r:.80}; load it from its folder")
     given = Path(location)
     if not location or given.is_absolute() or ".." in given.parts or "\0" in location:
-        raise FileError(f"{what} lies at {location!r:.80}, which is not in the model's folder")
+        raise FileError(f"{what} is at {location!r:.80}, which is not in the model's folder")
     try:
         path = (folder / given).resolve(strict=True)
     except (OSError, RuntimeError):
-        raise FileError(f"{what} lies in {location!r:.80}, which is not there") from None
+        raise FileError(f"{what} is in {location!r:.80}, which does not exist") from None
     if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise FileError(f"{what} lies at {location!r:.80}, which leads out of the model's folder")
+        raise FileError(f"{what} is at {location!r:.80}, which leads out of the model's folder")
     return path

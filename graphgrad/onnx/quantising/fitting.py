@@ -193,7 +193,7 @@ class _Biases:
         if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0) > MOST:
             raise NoOnnxForm(
                 f"the bias of {end.outputs[0]} is {np.abs(bias).max():g}, which is not an integer "
-                f"of 32 bits in steps of {steps.min():g}: train with greater steps"
+                f"of 32 bits in steps of {steps.min():g}: train with larger steps"
             )
         name = self.block.names.fresh(f"{end.outputs[0]}_bias")
         zero = np.zeros(steps.shape, "int32")

@@ -58,12 +58,12 @@ def one_axis(array: Array, rank: int) -> int | None:
     """The only axis along which an array that broadcasts to this rank has several elements; None
     where it has one element; NoOnnxForm where there are more axes."""
     if array.ndim > rank:
-        raise NoOnnxForm(f"its step has {array.ndim} axes, more than the {rank} of what it is of")
+        raise NoOnnxForm(f"its step has {array.ndim} axes, more than the {rank} of its tensor")
     long = [rank - array.ndim + i for i, n in enumerate(array.shape) if n != 1]
     if len(long) > 1:
         raise NoOnnxForm(
-            "its step differs along several axes; QuantizeLinear has one for each place along one "
-            "axis, and DequantizeLinear of weights one for each group"
+            "its step differs along several axes; QuantizeLinear has one for each index along "
+            "one axis, and DequantizeLinear of weights one for each group"
         )
     return long[0] if long else None
 

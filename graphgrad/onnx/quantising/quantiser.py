@@ -83,7 +83,7 @@ class Quantiser:
             hint = 'export with dtype="float32"' if x.dtype.itemsize > 4 else "cast it"
             raise NoOnnxForm(f"QuantizeLinear takes float32, and this is {x.dtype}: {hint}")
         if node.outputs[0].shape != x.shape:
-            raise NoOnnxForm(f"its step or zero is of more axes or lengths than x, {x.type!r}")
+            raise NoOnnxForm(f"its step or zero has more axes or larger lengths than x, {x.type!r}")
         if all(t in self.fixed for t in node.inputs):
             return self._weights(node, op)
         if all(t in self.fixed for t in ends):
@@ -104,7 +104,7 @@ class Quantiser:
         except ValueError as error:  # of a Demand
             raise NoOnnxForm(str(error)) from error
         if not (np.isfinite(s).all() and (s > 0).all() and np.isfinite(z).all()):
-            raise NoOnnxForm("its step is to be finite and > 0, and its zero finite")
+            raise NoOnnxForm("its step must be finite and > 0, and its zero must be finite")
         return s, z
 
     # --- weights --------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class Quantiser:
         x = self.fixed[node.inputs[0]]
         step, zero = self._step(node)
         if not np.isfinite(x).all():
-            raise NoOnnxForm("its weights are to be finite")
+            raise NoOnnxForm("its weights must be finite")
         if isinstance(op, FakeFloat8):
             kind, shift = OF_FLOAT8[op.format], 0
             numbers = op.kernel(np, x / step, np.ones((), step.dtype))

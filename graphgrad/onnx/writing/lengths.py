@@ -79,7 +79,7 @@ class ToldLengths:
             found = [(last_unknown(d, known), d, x, axis) for d, x, axis in self._axes]
             new = [row for row in found if row[0] is not None]
             if not new:
-                raise NoOnnxForm(f"it needs the length {name}, which no input tells")
+                raise NoOnnxForm(f"it needs the length {name}, which no input determines")
             for last, d, x, axis in new:
                 if last == name:
                     return self._solved(to, name, d, to.Shape(x, start=axis, end=axis + 1))

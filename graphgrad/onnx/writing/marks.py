@@ -63,9 +63,12 @@ class Marked:
     def _node(self, block: OnnxBlock, values: Values, node: Node) -> Values:
         try:
             if isinstance(node.op, Residual):
-                raise NoOnnxForm("it is part of a gradient, which marks alone give back")
+                raise NoOnnxForm(
+                    "it is part of a gradient, and marks=True writes no gradients, only the "
+                    "marks that they are derived from"
+                )
             if inside := _marked_inside(node.op):
-                raise NoOnnxForm(f"there is a mark inside it, {inside}: in a loop or a choice")
+                raise NoOnnxForm(f"there is a mark inside it, {inside}, in a loop or a branch")
             if node.stamp is not None:
                 raise NoOnnxForm("it has a rule by its op type: mark it with a region instead")
             ys = self.forms.place(
@@ -249,7 +252,7 @@ def _in_order(
                 continue
             before = _step_of(t.node, around)
             if state.get(before) is False and before is not step:
-                raise GraphError(f"{before!r} and {step!r} need each other, in a circle")
+                raise GraphError(f"{before!r} and {step!r} depend on each other in a cycle")
             if before not in state:
                 stack.append(before)
     return order

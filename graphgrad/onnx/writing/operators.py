@@ -45,7 +45,7 @@ _ELEMENTWISE = frozenset((
 
 def type_of(value: OnnxValue) -> TensorType:
     """The type of a value of known rank."""
-    assert value.shape is not None, f"{value} has no known rank; say shape= where it is made"
+    assert value.shape is not None, f"{value} has no known rank; pass shape= where it is built"
     return tensor_type(value.shape, value.dtype)
 
 

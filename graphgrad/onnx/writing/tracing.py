@@ -62,7 +62,7 @@ class Traced:
         raise NoOnnxForm("its kernel computes with NumPy alone")
 
     def __bool__(self) -> bool:
-        raise NoOnnxForm("its kernel goes by values")
+        raise NoOnnxForm("its kernel depends on values")
 
     __iter__ = __int__ = __float__ = __index__ = __bool__
 
@@ -85,7 +85,7 @@ class TracedLength:
         self.dim = dim
 
     def _refused(self, *_: Any) -> Any:
-        raise NoOnnxForm("its kernel goes by lengths that are not known")
+        raise NoOnnxForm("its kernel depends on unknown lengths")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self._refused()
@@ -238,5 +238,5 @@ def kernel_program(op: Op, types: Types) -> Program:
         raise NoOnnxForm(f"{op.type} has no form in ONNX")
     promised, made = op.infer(*types), [t.type for t in program.outputs]
     if [(t.dtype, len(t.shape)) for t in made] != [(t.dtype, len(t.shape)) for t in promised]:
-        raise NoOnnxForm(f"{op.type} has no form in ONNX: its kernel makes {made} of tensors")
+        raise NoOnnxForm(f"{op.type} has no form in ONNX: its kernel returns {made} for tensors")
     return program

@@ -512,8 +512,8 @@ def put_along_axis(
     beside = [d for i, d in enumerate(x.shape) if i != axis]
     if x.ndim != indices.ndim or None in beside:
         raise ShapeError(
-            f"put_along_axis takes indices of the rank of x, and lengths beside axis {axis} that "
-            f"do not depend on values, got {x.type!r} with {indices.type!r}"
+            "put_along_axis takes indices of the rank of x, and other axes whose lengths do not "
+            f"depend on values, got {x.type!r} with {indices.type!r}"
         )
     key: list[Any] = [
         indices if i == axis else expand_dims(counting(d), tuple(range(1, x.ndim - i)))

@@ -104,7 +104,7 @@ def _last(a: Tensor, axis: int | None) -> tuple[Tensor, int]:
 
 def _told(what: str, a: Tensor) -> Any:
     if a.shape[-1] is None:
-        raise ShapeError(f"{what} takes a length that no values decide, got {a.type!r}")
+        raise ShapeError(f"{what} takes a length that does not depend on values, got {a.type!r}")
     return a.shape[-1]
 
 

@@ -147,7 +147,7 @@ def piecewise(x: TensorLike, condlist: Any, funclist: Any, *args: Any, **kw: Any
     if len(functions) != len(conditions):
         raise ShapeError(
             f"piecewise takes a function for each of {len(conditions)} conditions, and one more "
-            f"for where none holds, got {len(functions)}"
+            f"for elements where none holds, got {len(functions)}"
         )
     y = zeros_like(x)
     for condition, fn in zip(conditions, functions):
@@ -208,7 +208,7 @@ def apply_over_axes(func: Callable[[Tensor, int], Any], x: TensorLike, axes: Any
         y = expand_dims(y, axis) if y.ndim == x.ndim - 1 else y
         if y.ndim != x.ndim:
             raise ShapeError(
-                f"apply_over_axes: func made {y.type!r} of {x.type!r} over axis {axis}"
+                f"apply_over_axes: func returned {y.type!r} for {x.type!r} over axis {axis}"
             )
         x = y
     return x

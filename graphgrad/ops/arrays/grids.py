@@ -380,7 +380,9 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
             raise ShapeError(f"ix_ takes vectors, got {vector.type!r}, built at {vector.where}")
         if kind_of(vector.dtype) == "b":
             if isinstance(arg, Tensor):
-                raise SymbolicError("ix_ of a computed mask: how much it picks depends on values")
+                raise SymbolicError(
+                    "ix_ of a computed mask: the number of elements that it picks depends on values"
+                )
             vector = constant(np.flatnonzero(np.asarray(arg)))
         vectors.append(vector)
     count = len(vectors)

@@ -278,7 +278,9 @@ def histogram_bin_edges(
     """
     a = as_tensor(a)
     if isinstance(bins, str):
-        raise ValueError(f"how many bins {bins!r} makes depends on values; give a number or edges")
+        raise ValueError(
+            f"the number of bins of {bins!r} depends on values; give a number or edges"
+        )
     if _are_edges(bins):
         return _given_edges(as_tensor(bins))
     number = count("bins", bins)

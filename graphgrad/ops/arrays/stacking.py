@@ -331,7 +331,7 @@ def insert(x: TensorLike, obj: Any, values: TensorLike, axis: int | None = None)
 def _known_layers(layers: Tensor, axis: int) -> int:
     count = layers.shape[axis]
     if not isinstance(count, int):
-        raise ShapeError(f"insert of {layers.type!r}: how many layers there are has to be known")
+        raise ShapeError(f"insert of {layers.type!r}: the number of layers must be known")
     return count
 
 

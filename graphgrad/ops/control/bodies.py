@@ -236,7 +236,7 @@ def check_takes(program: Program, types: Sequence[TensorType]) -> None:
     _check_fit("takes", [t.type for t in program.inputs], types)
     for node in program.nodes:
         if node.op.source:
-            raise ShapeError(f"a body reads {node.name}, which nothing gives a value there")
+            raise ShapeError(f"a body reads {node.name}, which has no value there")
 
 
 def check_gives(program: Program, types: Sequence[TensorType], first: int = 0) -> None:

@@ -205,7 +205,9 @@ def _check_types(what: str, then: Sequence[Tensor], other: Sequence[Tensor]) -> 
         if a.dtype is not b.dtype:
             raise DTypeError(f"{what} return {both}; cast one of them")
         if a.ndim != b.ndim:
-            raise ShapeError(f"{what} return {both}: they have as many axes, reshape one of them")
+            raise ShapeError(
+                f"{what} return {both}: they must have the same rank, reshape one of them"
+            )
 
 
 def _common(a: Shape, b: Shape) -> Shape:

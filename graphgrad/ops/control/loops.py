@@ -71,12 +71,14 @@ class Start(NamedTuple):
 
     def _check_structure(self, tree: Any) -> None:
         if any(leaf is None for leaf in flatten(tree)):
-            raise ShapeError(f"the body of {self.what} carries on None; is a `return` missing?")
+            raise ShapeError(
+                f"the body of {self.what} returns None as its carry; is a `return` missing?"
+            )
         if self._names(tree) != self._names(self.tree):
             now, before = (t[1] if self.counted else t for t in (tree, self.tree))
             raise ShapeError(
-                f"the body of {self.what} carries on another structure than it takes: {now!r} for "
-                f"{before!r}"
+                f"the body of {self.what} returns a carry of another structure than it takes: "
+                f"{now!r} for {before!r}"
             )
 
     def _names(self, tree: Any) -> list[str]:
@@ -94,8 +96,8 @@ class Start(NamedTuple):
             error = DTypeError if before.dtype is not after.dtype else ShapeError
             raise error(
                 f"the carry {name} of {self.what} is {before.type!r} and becomes {after.type!r} "
-                f"({after.name}, built at {after.where}); a carry keeps shape and dtype: begin "
-                "with what it becomes, or cast or reshape it in the body"
+                f"({after.name}, built at {after.where}); a carry keeps shape and dtype: start "
+                "with that type, or cast or reshape it in the body"
             )
         if before.type is after.type and before.type.static:
             return after
@@ -109,7 +111,7 @@ def started(fn: str, init: Any) -> Start:
     leaves = flatten(init)
     if any(leaf is None for leaf in leaves):
         begin = init[1] if counted else init
-        raise DTypeError(f"{what} begins with {begin!r}; a carry is a tensor, not None")
+        raise DTypeError(f"{what} starts with {begin!r}; a carry is a tensor, not None")
     return Start(what, init, adopted(tuple([as_tensor(leaf) for leaf in leaves])), counted)
 
 
@@ -236,7 +238,7 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> Any:
     if length is not None:
         length = count("length", length)
         if is_negative(length) or (isinstance(length, int) and length >= MANY):
-            raise ShapeError(f"{what} runs at least 0 and less than 2**63 times, not {length}")
+            raise ShapeError(f"{what} runs at least 0 and less than 2**63 times, got {length}")
     known = {"length": length}
     for name, x in zip(paths(xs, "xs") if stacked else (), stacked, strict=True):
         if not x.ndim:

@@ -324,8 +324,8 @@ def _complex_nan_to_num(
     """nan_to_num of both parts; 1j * infinity would be NaN again."""
     if not all(v is None or math.isfinite(v) for v in (nan, posinf, neginf)):
         raise ValueError(
-            "nan_to_num of complex numbers puts finite numbers in, "
-            f"got nan={nan}, posinf={posinf}, neginf={neginf}"
+            f"nan_to_num of complex numbers takes finite replacements, got nan={nan}, "
+            f"posinf={posinf}, neginf={neginf}"
         )
     parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
     first, second = (cast(part, x.dtype) for part in parts)

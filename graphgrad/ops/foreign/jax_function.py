@@ -105,8 +105,8 @@ class JaxFunction(Op):
     def _unknown(self, types: Types, error: Exception) -> ShapeError:
         said = str(error).partition("\n")[0]
         return ShapeError(
-            f"the JAX function {self.label} does not say what it gives for {_shown(types)}: {said}"
-            "\nGive lengths that are equal one name, as gg.placeholder(('N', 3)), or known ones."
+            f"the JAX function {self.label} has no known output type for {_shown(types)}: {said}\n"
+            "Give equal lengths one name, as in gg.placeholder(('N', 3)), or make them known."
         )
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
@@ -133,8 +133,8 @@ class JaxFunction(Op):
             for y, t in zip(made, types, strict=True):
                 if y.dtype != t.dtype:
                     raise ExecutionError(
-                        f"the JAX function {self.label} promised {t!r}, and gives {y.dtype}: are "
-                        "JAX's 64-bit types off?"
+                        f"the JAX function {self.label} promised {t!r}, but returned {y.dtype}: "
+                        "are JAX's 64-bit types off?"
                     )
         return made
 
@@ -320,7 +320,7 @@ def _shown(types: Types) -> str:
 def from_jax(fn: Callable[..., Any], *args: TensorLike | Any, name: str | None = None) -> Any:
     """Call a JAX function in a graph, as an op with the gradient that JAX has of it.
 
-    Take `open_jax` where what is inside is to be marked, overridden, drawn, saved or exported: it
+    Take `open_jax` if its contents should be marked, overridden, drawn, saved or exported: it
     builds each operation as a node. Take this for what cannot be opened, such as callbacks, and for
     what is to stay one node, which JAX compiles and runs as a whole.
 

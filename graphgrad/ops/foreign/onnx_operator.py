@@ -43,8 +43,8 @@ class OnnxOperator(Op, interned=False):
 
     def kernel(self, xp: Any, *arrays: Any) -> Any:
         raise ExecutionError(
-            f"{self.label} is opaque: only a runtime of ONNX that knows it computes it. Write the "
-            "model and run that, or load it with forms={name: function of tensors}"
+            f"{self.label} is opaque: only an ONNX runtime that knows it can compute it. Write "
+            "the model and run it there, or load it with forms={name: function of tensors}"
         )
 
     def vjp(self, node: Node, *dys: Tensor) -> Gradients:
@@ -56,8 +56,8 @@ class OnnxOperator(Op, interned=False):
         dxs = dxs if isinstance(dxs, tuple | list) else (dxs,)
         if len(dxs) != len(node.inputs):
             raise GradientError(
-                f"the vjp of {self.label} returned {len(dxs)} gradients, one for each of "
-                f"{len(node.inputs)} inputs is needed"
+                f"the vjp of {self.label} returned {len(dxs)} gradients for {len(node.inputs)} "
+                "inputs"
             )
         return dxs
 

@@ -96,11 +96,11 @@ def check_tensor(t: Any, who: str) -> None:
     if type(t) is torch.Tensor and t.is_cpu and t.layout is torch.strided and t.dtype in _dtypes:
         return
     if not isinstance(t, torch.Tensor):
-        raise DTypeError(f"{who} is to be a tensor of torch, got {type(t).__name__} {t!r:.80}")
+        raise DTypeError(f"{who} must be a tensor of torch, got {type(t).__name__} {t!r:.80}")
     if t.device.type != "cpu":
         raise DeviceError(
-            f"{who} is on the device {t.device}; graphgrad computes on the CPU: move it there with "
-            ".cpu(), which its gradient follows back"
+            f"{who} is on the device {t.device}; graphgrad computes on the CPU: move it there "
+            "with .cpu(), through which gradients flow"
         )
     if t.layout is not torch.strided or t.is_quantized or t.is_nested:
         raise DTypeError(f"{who} is {t.layout}, not dense: use .to_dense()")
@@ -110,7 +110,7 @@ def check_tensor(t: Any, who: str) -> None:
             "traced into a program of torch (torch.export, make_fx); call it outside of that"
         )
     if kind_of(dtype_of(t)) not in "biufc":
-        raise DTypeError(f"{who} is of {t.dtype}, which no graph has")
+        raise DTypeError(f"{who} is of {t.dtype}, a dtype that graphs do not support")
 
 
 def dense(tensors: Sequence[Any], who: str) -> None:

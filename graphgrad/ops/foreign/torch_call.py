@@ -109,8 +109,8 @@ class TorchCall(PyFunction, interned=False):
         need_torch(f"the function {self.label}")
         if self.modes != modes_of(self.fn):
             raise ExecutionError(
-                f"{self.label} was put into the graph in "
-                f"{'training' if self.modes[0] else 'evaluation'} mode, or parts of it were, and "
+                f"{self.label} was added to the graph in "
+                f"{'training' if self.modes[0] else 'evaluation'} mode, but it, or a part of it, "
                 "is in another mode now: call .train() or .eval() before from_torch"
             )
         *tensors, key = [tensor_of(np.asarray(a)) for a in arrays] + [None] * (not self.keyed)
@@ -157,7 +157,7 @@ class TorchCall(PyFunction, interned=False):
         check_tensor(made, f"what {self.label} returns")
         actual = type_of(made)
         if actual.dtype != promised.dtype or not compatible(promised.shape, actual.shape):
-            raise ExecutionError(f"{self.label} returned {actual!r}, {promised!r} was promised")
+            raise ExecutionError(f"{self.label} returned {actual!r}, but {promised!r} is promised")
         return np.array(array_of(made))
 
     def vjp(self, node: Node, *dys: Any) -> Gradients:
@@ -402,7 +402,7 @@ def _traced(op: TorchCall, constants: bool) -> tuple[TorchCall, Any]:
         error.add_note(
             f"while from_torch() traced {op.label} on tensors without values, of the types {types}"
             + ("" if static else ", with primes for unknown lengths: give equal ones one name")
-            + ".\nWhere what it does depends on values, say out_types=[(shape, dtype), ...]."
+            + ".\nIf its operations depend on values, pass out_types=[(shape, dtype), ...]."
         )
         raise
     first = seen[0]
@@ -425,7 +425,7 @@ def _check_returned(op: TorchCall, trees: Sequence[Any]) -> None:
     if not leaves:
         raise ShapeError(f"{op.label} returned no tensor")
     if len({repr(unflatten(t, range(len(flatten(t))))) for t in trees}) > 1:
-        raise ShapeError(f"what {op.label} returns depends on an unknown length: make it known")
+        raise ShapeError(f"the output of {op.label} depends on an unknown length: make it known")
 
 
 def _parameters(fn: Any, asked: Any, name: str | None) -> dict[str, Tensor]:
@@ -437,7 +437,7 @@ def _parameters(fn: Any, asked: Any, name: str | None) -> dict[str, Tensor]:
         )
     if not isinstance(fn, torch.nn.Module):
         if not isinstance(asked, str):
-            raise TypeError(f"parameters= are those of a module, and {fn!r:.80} is none")
+            raise TypeError(f"parameters= are for a module, and {fn!r:.80} is none")
         return {}
     own = dict(fn.named_parameters())
     for at, parameter in own.items():
@@ -454,8 +454,8 @@ def _given(own: Mapping[str, Any], asked: Mapping[str, TensorLike]) -> dict[str,
     missing, unknown = own.keys() - asked.keys(), asked.keys() - own.keys()
     if missing or unknown:
         raise GraphError(
-            f"parameters= has no tensor for {sorted(missing)}, and names {sorted(unknown)}, which "
-            "the module has not"
+            f"parameters= has no tensor for {sorted(missing)}, and has {sorted(unknown)}, which "
+            "the module does not have"
         )
     tensors = {at: as_tensor(asked[at]) for at in own}
     for at, t in tensors.items():

@@ -262,7 +262,9 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, axes: Any = None) -> Tensor:
 def _split(what: str, x: Tensor, at: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The lengths of the axes before and after; ShapeError where values decide them."""
     if None in x.shape:
-        raise ShapeError(f"{what} takes tensors of lengths that no values decide, got {x.type!r}")
+        raise ShapeError(
+            f"{what} takes tensors whose lengths do not depend on values, got {x.type!r}"
+        )
     return x.shape[:at], x.shape[at:]
 
 
@@ -270,6 +272,7 @@ def _as_square(what: str, x: Tensor, first: tuple[Any, ...], last: tuple[Any, ..
     """x as a square matrix."""
     if never_equal(prod(first), prod(last)):
         raise ShapeError(
-            f"{what} takes as many elements before as behind, got {first} and {last} of {x.type!r}"
+            f"{what} takes as many elements before ind as after it, got {first} and {last} of "
+            f"{x.type!r}"
         )
     return reshape(x, (prod(first), prod(last)))

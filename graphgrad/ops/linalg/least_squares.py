@@ -219,7 +219,9 @@ class LeastSquares(Op):
     def infer(self, x: TensorType, y: TensorType) -> Types:
         stack, m, n = matrices("lstsq", x)
         if len(y.shape) < 2 or x.dtype is not y.dtype or not may_equal(m, y.shape[-2]):
-            raise ShapeError(f"lstsq takes as many rows of one dtype, got {x!r} and {y!r}")
+            raise ShapeError(
+                f"lstsq takes the same number of rows and one dtype, got {x!r} and {y!r}"
+            )
         both = broadcast([stack, y.shape[:-2]])
         return (
             tensor_type((*both, n, y.shape[-1]), x.dtype),
@@ -424,7 +426,8 @@ def _spacing(x: Tensor) -> Any:
     m, n = x.shape[-2:]
     if m is None or n is None:
         raise ShapeError(
-            f"matrix_rank takes matrices of lengths that no values decide, or rtol, got {x.type!r}"
+            "matrix_rank takes matrices whose lengths do not depend on values, or rtol, got "
+            f"{x.type!r}"
         )
     spacing = np.asarray(limits_of(x.dtype).eps, real_dtype(x.dtype))
     longer = Length.max(m, n)

@@ -60,7 +60,7 @@ class LuFactor(Op):
     def infer(self, x: TensorType) -> Types:
         stack, m, n = matrices("lu", x)
         if m is None or n is None:
-            raise ShapeError(f"lu takes matrices of lengths that no values decide, got {x!r}")
+            raise ShapeError(f"lu takes matrices whose lengths do not depend on values, got {x!r}")
         return x, tensor_type((*stack, shorter(m, n)), "int32")
 
     def kernel(self, xp: Any, x: Any) -> Any:

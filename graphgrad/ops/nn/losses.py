@@ -75,7 +75,7 @@ def _alike(what: str, *operands: TensorLike, reduction: str) -> tuple[Tensor, ..
         if t.ndim and not compatible(first.shape, t.shape):
             raise ShapeError(
                 f"{what} takes operands of one shape, got {first.type!r} and {t.type!r}; use "
-                "gg.broadcast_to if one is meant for many"
+                "gg.broadcast_to to repeat one"
             )
     return tensors
 

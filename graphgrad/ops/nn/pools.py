@@ -438,11 +438,13 @@ def max_unpool(
     if kind_of(places.dtype) not in "iu":
         raise DTypeError(f"places are integers, got {places.type!r}")
     if places.shape != x.shape:
-        raise ShapeError(f"max_unpool of {x.type!r} takes as many places, got {places.type!r}")
+        raise ShapeError(
+            f"max_unpool of {x.type!r} takes places of the same shape, got {places.type!r}"
+        )
     at = 2 if first else 1
     flat, where_to = (_flat(t, at, rank) for t in (x, places))
     if flat.shape[at] == 0:
-        raise ShapeError(f"max_unpool of {x.type!r}: there is nothing in it")
+        raise ShapeError(f"max_unpool of {x.type!r}: it is empty")
     empty = _emptied(flat, at, prod(size))
     total = apply(ScatterElements(at), empty, where_to, flat)
     times = apply(ScatterElements(at), empty, where_to, like(1, flat) + zeros_like(flat))
@@ -597,7 +599,7 @@ def _wanted(x: Tensor, output_size: Any, data_format: str) -> list[tuple[int, An
         given = tuple(n if g is None else g for g, n in zip(given, lengths, strict=True))
     counts = sizes_of("output_size", given, rank, least=0 if Length in map(type, given) else 1)
     if 0 in lengths:
-        raise ShapeError(f"an adaptive pool of {x.type!r}: there is nothing in it")
+        raise ShapeError(f"an adaptive pool of {x.type!r}: it is empty")
     return [(start + i, n) for i, n in enumerate(counts)]
 
 

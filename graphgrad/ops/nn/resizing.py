@@ -100,7 +100,7 @@ def interpolate(
         size = tuple(scaled_length(n, s) for n, s in zip(lengths, scales, strict=True))
     sizes = sizes_of("size", size, rank, least=0 if Length in map(type, lengths) else 1)
     if 0 in lengths:
-        raise ShapeError(f"interpolate of {x.type!r}: there is nothing in it")
+        raise ShapeError(f"interpolate of {x.type!r}: it is empty")
     if mode == "area":
         return adaptive_avg_pool(x, sizes, data_format)
     for axis, (n, m, s) in enumerate(zip(lengths, sizes, scales, strict=True), start):
@@ -119,8 +119,8 @@ def scaled_length(n: Any, s: float) -> Any:
     over, under = float(s).as_integer_ratio()
     if under > FINEST:
         raise ShapeError(
-            f"scale_factor={s} of the open length {n}: no multiple of 1/{FINEST}, so it would be "
-            f"rounded in another way for each length; give size=({n})*a//b"
+            f"scale_factor={s} of the open length {n}is not a multiple of 1/{FINEST}, so it would "
+            f"be rounded differently for each length; give size=({n})*a//b"
         )
     return n * over // under
 
@@ -312,7 +312,7 @@ def grid_sample(
     x = moveaxis(x, 1, -1) if first else x
     lengths = tuple(told_length("grid_sample", x, 1 + a) for a in range(rank))
     if 0 in lengths:
-        raise ShapeError(f"grid_sample of {x.type!r}: there is nothing in it")
+        raise ShapeError(f"grid_sample of {x.type!r}: it is empty")
     for axis, n in enumerate(lengths, 1):
         if not at_least(n, 1):
             x = apply(EnsureLength(axis, 1, "grid_sample"), x)

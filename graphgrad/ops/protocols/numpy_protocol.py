@@ -186,7 +186,7 @@ INSTEAD: dict[str, str] = {
     "may_share_memory": "A tensor has no memory: only values have.",
     "shares_memory": "A tensor has no memory: only values have.",
     "real_if_close": "Its dtype depends on values; use gg.real, after gg.imag was checked.",
-    "min_scalar_type": "The least dtype of a number depends on its value.",
+    "min_scalar_type": "The smallest dtype of a number depends on its value.",
 }
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
 _LAYOUTS = ("K", "C", "A", "F")

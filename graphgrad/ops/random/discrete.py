@@ -262,7 +262,7 @@ def whole_number(what: str, n: TensorLike) -> TensorLike:
         n = as_tensor(n)
         return where(equal(floor(n), n), n, -1) if is_floating(n.dtype) else n
     if n % 1:  # type: ignore[operator]
-        raise ValueError(f"{what} is a whole number, at least 0, got {n!r}")
+        raise ValueError(f"{what} is an integer, at least 0, got {n!r}")
     return n
 
 

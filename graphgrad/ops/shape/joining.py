@@ -346,8 +346,9 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     if not isinstance(rows, int):
         raise ShapeError(
             f"unstack along axis {axis} of {x.name}: {x.type!r}, built at {x.where}: it makes a "
-            f"tensor for each place, and that there are {_shown(rows)} is known only when run. Go "
-            "over the rows with gg.scan or gg.map, or give the placeholder that length as an int"
+            f"tensor for each row, and the number of rows, {_shown(rows)}, is only known at run "
+            "time. Loop over the rows with gg.scan or gg.map, or give the placeholder that "
+            "length as an int"
         )
     return build(Unstack(axis, rows), (x,)).outputs if rows else ()
 
@@ -447,8 +448,8 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
         return build(Split(axis, parts), (x,)).outputs
     if isinstance(indices_or_sections, Length):
         raise ShapeError(
-            f"split of {x.name}: {x.type!r} into {indices_or_sections} parts: how many tensors "
-            "that makes is known only when run. Give the places of the cuts in a list, or go over "
+            f"split of {x.name}: {x.type!r} into {indices_or_sections} parts: the number of "
+            "tensors is only known at run time. Give the split points in a list, or loop over "
             "the parts with gg.scan"
         )
     at = [count("a place to split at", i) for i in listed(indices_or_sections)]

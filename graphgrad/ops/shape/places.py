@@ -41,16 +41,18 @@ class Counted(Op, abstract=True):
 
     def batch(self, batch: Batch) -> Outputs:
         raise SymbolicError(
-            f"under vmap every example would have another length: {self.type} makes one that "
-            f"depends on values.\n{REMEDY}."
+            f"under vmap every example would have a different length: that of {self.type} depends "
+            "on values.\n"
+            f"{REMEDY}."
         )
 
 
 def refuse_length(op: Op) -> Any:
     """The kernel of such an op on a backend that has to know every length before it runs."""
     raise ExecutionError(
-        f"{op.type} makes a length that depends on values, and the jax backend has to know every "
-        f"length before it runs.\n{REMEDY}, or run it with backend='numpy' or 'llvm'."
+        f"{op.type} returns a length that depends on values, but the jax backend needs every "
+        "length before it runs.\n"
+        f"{REMEDY}, or run it with backend='numpy' or 'llvm'."
     )
 
 

@@ -11,6 +11,7 @@ from ...base.flags import truth_if_given
 from ...base.length import Length, as_length, divided_exactly
 from ...ir.strided import Lengths, Strided
 from ...ir.types import (
+    LENGTHS,
     Dim,
     as_shape,
     broadcast,
@@ -218,10 +219,8 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
     x = as_tensor(x)
     if _by_columns(order):
         return transpose(reshape(transpose(x), tuple(listed(shape))[::-1]))
-    given = list(listed(shape))
-    if None in given and -1 not in given:
-        given[given.index(None)] = -1
-    if None in given or given.count(-1) > 1:
+    given = [-1 if d is None else d for d in listed(shape)]
+    if sum(isinstance(d, int | np.integer) and d == -1 for d in given) > 1:
         raise ShapeError(
             f"reshape of {x.type!r} to {shape}: only one length can be left over; give unknown "
             "lengths a name in the placeholder's shape"
@@ -235,7 +234,7 @@ def reshape(x: TensorLike, shape: Any, order: str = "C", *, copy: bool | None = 
                 raise ShapeError(f"reshape of {x.type!r} to {shape}: x has no length named {d!r}")
             dims.append(("axis", x.shape.index(length)) if length in x.shape else length)
         elif not isinstance(d, int | np.integer) or d < -1:
-            raise ShapeError(f"reshape of {x.type!r}: {d!r} is not a length")
+            raise ShapeError(f"reshape of {x.type!r}: {d!r} is not a length{LENGTHS}")
         else:
             dims.append(int(d))
     if tuple(given) == x.shape and x.type.static:

@@ -226,7 +226,7 @@ class Irfft(Fourier):
         m = self.length(y, "c")
         n = computed(lambda m: 2 * (m - 1), m) if self.n is None else self.n
         if n == 0:
-            raise ShapeError(f"irfft of {y!r} along axis {self.axis} makes nothing; give n")
+            raise ShapeError(f"irfft of {y!r} along axis {self.axis} would be empty; give n")
         if n is not None:
             _check_half(self, m, n)
         return self.made(y, n, real_of(y.dtype))
@@ -341,7 +341,7 @@ def _fitted(x: Tensor, n: Any, axis: int) -> Tensor:
 def _length(n: Any) -> Any:
     length = None if n is None else count("n", n)
     if length is not None and is_negative(length - 1):
-        raise ShapeError(f"a Fourier transform is of at least one number, got n={n}")
+        raise ShapeError(f"a Fourier transform takes at least one number, got n={n}")
     return length
 
 

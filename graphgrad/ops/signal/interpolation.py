@@ -114,7 +114,10 @@ def interp(
     values = cast(values, "complex128" if kind_of(values.dtype) == "c" else "float64")
     x, points = cast(x, "float64"), cast(points, "float64")
     if points.ndim != 1 or not compatible(points.shape, values.shape) or points.shape[0] == 0:
-        raise ShapeError(f"interp through points {points.type!r}, {values.type!r}: no such vectors")
+        raise ShapeError(
+            f"interp through points {points.type!r}, {values.type!r}: two vectors of one length "
+            "are needed"
+        )
     if period is not None:
         x, points, values = _periodic(x, points, values, period)
         left = right = None

@@ -296,7 +296,7 @@ def _end(values: TensorLike | None, x: Tensor) -> Tensor | None:
         return None
     end = flatten(as_tensor(values))
     if not can_cast(end.dtype, x.dtype, "same_kind"):
-        raise DTypeError(f"ediff1d of {x.type!r} does not hold ends of {end.type!r}")
+        raise DTypeError(f"ediff1d of {x.type!r} cannot be joined to ends of {end.type!r}")
     return cast(end, x.dtype)
 
 

@@ -46,7 +46,7 @@ def shown(value: Any) -> str:
 
 def no_hint(graph: Graph) -> str:
     """What to say of a test that no node passed."""
-    return "It is asked of the nodes that the user built and that have inputs."
+    return "It is called on the nodes that you built and that have inputs."
 
 
 def types_near(types: Sequence[str]) -> Callable[[Graph], str]:

@@ -88,7 +88,7 @@ class shapes:
         fits = leading == 0 or (leading > 0 and letters != list(pattern))
         if not fits or not all(_same(lengths.setdefault(k, n), n) for k, n in parts):
             where = f", where {known}" if known else ""
-            raise ShapeError(f"{name} is of shape ({', '.join(pattern)}){where}, got {shape}")
+            raise ShapeError(f"{name} must have shape ({', '.join(pattern)}){where}, got {shape}")
 
 
 def _same(a: Any, b: Any) -> bool:

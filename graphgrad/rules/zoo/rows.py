@@ -443,15 +443,14 @@ def _check_tasks(tensors: Sequence[Tensor]) -> None:
     """GradientError where tensors cannot stand for one that is handed to several tasks."""
     if len(tensors) == 1:
         raise GradientError(
-            f"it makes one gradient of those of several tasks, and at {tensors[0].name} "
-            f"({tensors[0].where}) one arrives, the sum over all who read it: build it on x and "
-            "times, which hands x out, or mark what each task reads"
+            f"it combines the gradients of several tasks, but at {tensors[0].name} "
+            f"({tensors[0].where}) only their sum arrives: build it on x and times, which returns "
+            "a copy of x for each task, or mark the tensor that each task reads"
         )
     if len({x.shape for x in tensors}) > 1:
         shapes = ", ".join(f"{x.name}: {list(x.shape)}" for x in tensors)
         raise GradientError(
-            "it is for tensors of one shape, which stand for one that is handed out several "
-            f"times, got {shapes}"
+            f"it is for tensors of one shape, copies of one tensor for several tasks, got {shapes}"
         )
 
 

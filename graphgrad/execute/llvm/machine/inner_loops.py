@@ -154,7 +154,7 @@ class WhileWithin:
         many = cells.rows if most is None else most
         whole = tensor_type((many, *type.shape[1:]), type.dtype)
         if not nbytes(whole):
-            raise Unfit("keeps arrays without elements, or of lengths that only a run knows")
+            raise Unfit("stores arrays that are empty, or whose lengths are only known at run time")
         room = plain(cells.buffer(_size(whole)), whole)
         cells.kept += 0 if most is not None else _size(whole)
         return room._replace(type=type, rows=done) if most is None else room

@@ -47,7 +47,7 @@ WORK = 1 << 22  # multiplications
 SLABS = 1 << 20  # bytes of packed matrices of a loop, and of those in it
 LINE = 64
 NUMPY = "is run by NumPy"
-UNKNOWN = "has lengths that only a run knows"
+UNKNOWN = "has lengths that are only known at run time"
 
 KernelOf = Callable[[Node], Kernel | None]
 """The compiled group that a node is, None where it is none."""
@@ -185,7 +185,7 @@ class Records:
             self._bodies.setdefault(body.op, []).extend(body.plans)
         sizes = [nbytes(t.type) for t in (*plan.program.inputs, *plan.program.outputs)]
         if not all(sizes):
-            raise Unfit(UNKNOWN if None in sizes else "takes or makes arrays without elements")
+            raise Unfit(UNKNOWN if None in sizes else "takes or returns empty arrays")
         self.words: list[int] = []
         self.before: list[int] = []
         self._same = frozenset(same)
@@ -255,7 +255,9 @@ class Records:
         itself."""
         size = nbytes(type)
         if not size:
-            raise Unfit("makes arrays without elements, or of lengths that only a run knows")
+            raise Unfit(
+                "returns arrays that are empty, or whose lengths are only known at run time"
+            )
         if step.writes:
             return self.values[slot]
         cell = self._redirected.get((at, slot))
@@ -335,13 +337,13 @@ class Records:
     def _product(self, node: Node, a: Located, b: Located, c: Located) -> None:
         op: Any = node.op
         if not all(nbytes(x.type) for x in (a, b, c)):
-            raise Unfit("multiplies arrays without elements")
+            raise Unfit("multiplies empty arrays")
         *stack, rows, cols = _lengths(c.type)
         depth = _lengths(a.type)[-2 if op.transpose_a else -1]
         if c.type.dtype.char not in "fd" or not library.fast():
             raise Unfit(NUMPY)
         if math.prod(stack) > STACKED or math.prod(stack) * rows * cols * depth >= WORK:
-            raise Unfit("is so large that to call it costs little")
+            raise Unfit("is so large that the cost of a call does not matter")
         ends = []
         for x, turned in ((a, op.transpose_a), (b, op.transpose_b)):
             near = x.strides[-2:]

@@ -115,5 +115,5 @@ def _hardmax(x: Tensor, axis: int) -> Tensor:
     axis = normal_axis(axis, x.ndim)
     length = x.shape[axis]
     if not isinstance(length, int):
-        raise ShapeError(f"Hardmax of {x!r} needs to know the length of axis {axis}")
+        raise ShapeError(f"Hardmax of {x!r} needs a known length of axis {axis}")
     return one_hot(argmax(x, axis), length, x.dtype, axis)

@@ -36,7 +36,7 @@ def _normalizer(call: OperatorCall) -> Tensor:
     x, norm = as_floating(call.tensor(0)), call.attribute("norm", "MAX")
     orders = {"MAX": np.inf, "L1": 1, "L2": 2}
     if norm not in orders:
-        raise FileError(f"its norm {norm!r:.40} is none that is known")
+        raise FileError(f"its norm {norm!r:.40} is unknown")
     if norm == "MAX":
         return x / reductions.max(x, -1, keepdims=True)
     return x / vector_norm(x, axis=-1, keepdims=True, ord=orders[norm])
@@ -83,7 +83,7 @@ def _linear_classifier(call: OperatorCall) -> tuple[Tensor, Tensor]:
     labels = call.attribute("classlabels_ints")
     call.attribute("multi_class")
     if labels is None:
-        raise FileError("its classes are strings, which no tensor of a graph has")
+        raise FileError("its classes are strings, which tensors do not support")
     coefficients = call.attribute("coefficients")
     rows = len(coefficients) // _width(x)
     scores = _scores(call, x, rows)
@@ -107,7 +107,7 @@ def _scores(call: OperatorCall, x: Tensor, rows: int) -> Tensor:
 def _width(x: Tensor) -> int:
     width = x.shape[-1]
     if not isinstance(width, int):
-        raise ShapeError(f"{x!r} needs to know how many features it has")
+        raise ShapeError(f"{x!r} needs a known number of features")
     return width
 
 
@@ -120,7 +120,7 @@ def transformed(call: OperatorCall, x: Tensor) -> Tensor:
         return sigmoid(x)
     if name == "SOFTMAX":
         return nn.softmax(x, -1)
-    raise FileError(f"its post_transform {name!r:.40} is not read here")
+    raise FileError(f"its post_transform {name!r:.40} is not supported")
 
 
 def as_floating(x: Tensor) -> Tensor:

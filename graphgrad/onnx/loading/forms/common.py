@@ -26,7 +26,9 @@ def few(*lengths: int) -> int:
     """The product of lengths; FileError where it is more numbers than are made while loading."""
     count = prod(lengths)
     if count > MANY:
-        raise FileError(f"it would make {count} numbers; at most {MANY} are made while loading")
+        raise FileError(
+            f"it would compute {count} numbers; at most {MANY} are computed while loading"
+        )
     return count
 
 
@@ -46,7 +48,7 @@ def flat_from(x: Tensor, axis: int) -> Tensor:
     rows: Any = reduce(mul, dims[:axis], 1)
     columns: Any = reduce(mul, dims[axis:], 1)
     if not 0 <= axis <= x.ndim:
-        raise FileError(f"{x!r} is cut before axis {axis}, which it has not")
+        raise FileError(f"{x!r} is flattened at axis {axis}, which does not exist")
     return reshaped(x, [rows, columns])
 
 

@@ -40,7 +40,7 @@ def _if(call: OperatorCall) -> Any:
         if said is None:
             raise
         raise FileError(
-            f"it chooses by {said}, which is known only when run: {error}. {GIVE_SHAPES}"
+            f"it chooses by {said}, which is only known at run time: {error}. {GIVE_SHAPES}"
         ) from error
 
 
@@ -101,7 +101,7 @@ def _scan_of_examples(call: OperatorCall) -> Any:
 
 def _rows(x: Tensor) -> list[Tensor]:
     if not isinstance(x.shape[0], int):
-        raise ShapeError(f"{x!r} needs to know how many examples it has")
+        raise ShapeError(f"{x!r} needs a known number of examples")
     return [getitem(x, i) for i in range(x.shape[0])]
 
 
@@ -110,7 +110,7 @@ def _scanned(call: OperatorCall, tensors: Sequence[Tensor]) -> Any:
     states = len(tensors) - count
     outs = len(body.output) - states
     if states < 0 or outs < 0:
-        raise FileError(f"it has {len(tensors)} inputs, of which it scans {count}")
+        raise FileError(f"it has {len(tensors)} inputs, but scans {count}")
     ins = call.attribute("scan_input_axes", [0] * count)
     out_axes = call.attribute("scan_output_axes", [0] * outs)
     backward = call.attribute("scan_input_directions", [0] * count)
@@ -133,7 +133,7 @@ def _loop(call: OperatorCall) -> Any:
     body = call.needed("body")
     start = [call.values[i] for i in range(2, len(call.values))]
     if any(value is None for value in start):
-        raise FileError("it carries on a value that is left out")
+        raise FileError("it carries a value that is omitted")
     carried = len(start)
     limit = call.values[0] if call.given(0) else None
     test = call.values[1] if call.given(1) else None
@@ -145,9 +145,7 @@ def _loop(call: OperatorCall) -> Any:
     if count is not None:
         return _counted_loop(call, body, count, carried, rows)
     if rows:
-        raise FileError(
-            "it collects rows as long as a condition holds, or as often as a computed number says"
-        )
+        raise FileError("it collects rows while a condition holds, or a computed number of times")
     return _while_loop(call, body, limit, test, carried)
 
 

@@ -72,7 +72,9 @@ def _plain(call: OperatorCall, x: Tensor, filters: Tensor) -> Windows:
 
 def _shares(total: Any, upper: bool) -> tuple[int, int]:
     if not isinstance(total, int):
-        raise FileError(f"it crops {total} places, which are known only when run. {GIVE_SHAPES}")
+        raise FileError(
+            f"it crops {total} elements, a number that is only known at run time. {GIVE_SHAPES}"
+        )
     return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
 
 

@@ -50,7 +50,7 @@ def _stft(call: OperatorCall) -> Tensor:
     length: Any = call.whole(3, "frame length") if call.given(3) else None
     length = window.shape[0] if length is None and window is not None else length
     if not isinstance(count, int) or not isinstance(length, int):
-        raise ShapeError(f"{x!r} needs to know its lengths, and those of its frames")
+        raise ShapeError(f"{x!r} needs known lengths, also of its frames")
     few((count - length) // step + 1, length)
     starts = np.arange((count - length) // step + 1) * step
     frames = take(x, constant(starts[:, None] + np.arange(length), "int64"), 1)

@@ -52,7 +52,7 @@ def activated(x: Tensor, name: str, numbers: Mapping[str, float]) -> Tensor:
         return x
     read = form_of("", name)
     if name not in PARAMETERS or read is None:
-        raise FileError(f"its activation {name!r:.40} is none that is known")
+        raise FileError(f"its activation {name!r:.40} is unknown")
     node = onnx_helper.make_node(name, ["x"], ["y"])
     y: Tensor = read.read(OperatorCall(node, ATTRIBUTES, dict(numbers), [x], lambda *_: x))
     return y
@@ -146,7 +146,7 @@ def _summed(call: OperatorCall, bias: int) -> Tensor:
 
 def _with_sum(call: OperatorCall, y: Tensor, total: Tensor) -> Any:
     if call.wants(1) or call.wants(2):
-        raise FileError("it gives mean and deviation, which are of training")
+        raise FileError("it returns the mean and deviation, which are for training")
     return y, None, None, total
 
 
@@ -156,7 +156,7 @@ def _simplified_layer_norm(call: OperatorCall) -> Tensor:
     call.attribute("stash_type")
     axes = tuple(range(call.attribute("axis", -1) % x.ndim, x.ndim))
     if any(call.wanted[1:]):
-        raise FileError("it gives the deviation, which is of training")
+        raise FileError("it returns the deviation, which is for training")
     return nn.rms_norm(x, None, axes, call.attribute("epsilon", 1e-5)) * scale
 
 

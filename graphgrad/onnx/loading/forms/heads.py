@@ -44,7 +44,7 @@ def _attention(call: OperatorCall) -> Any:
     x, weights, bias = call.tensor(0), call.tensor(1), call.optional(2)
     for name in NOT_READ:
         if call.attribute(name, 0):
-            raise FileError(f"its {name} is not read here: {INSTEAD}")
+            raise FileError(f"its {name} is not supported: {INSTEAD}")
     _left_out(call, {6: "past_sequence_length"})
     heads, z = call.needed("num_heads"), matmul(x, weights)
     z = z if bias is None else z + bias
@@ -61,7 +61,7 @@ def _attention(call: OperatorCall) -> Any:
 def _multi_head(call: OperatorCall) -> Any:
     _left_out(call, {8: "past_sequence_length", 9: "cache_indirection"})
     if call.wants(3):
-        raise FileError(f"its output qk is not made here: {INSTEAD}")
+        raise FileError(f"its output qk is not supported: {INSTEAD}")
     heads = call.needed("num_heads")
     q, k, v = _projected(call, heads)
     here = Heads(q, k, v)
@@ -100,14 +100,14 @@ def _known(x: Tensor, axis: int = 2) -> int:
     """The length of an axis of features."""
     length = x.shape[axis]
     if not isinstance(length, int):
-        raise ShapeError(f"{x!r} needs to know its features. {GIVE_SHAPES}")
+        raise ShapeError(f"{x!r} needs a known number of features. {GIVE_SHAPES}")
     return length
 
 
 def _in_heads(x: Tensor, heads: int) -> Tensor:
     width = _known(x)
     if width % heads:
-        raise ShapeError(f"{x!r} has no {heads} heads of equal width")
+        raise ShapeError(f"{x!r} cannot be split into {heads} heads of equal width")
     rows, steps, _ = lengths_of(x)
     return transpose(reshaped(x, [rows, steps, heads, width // heads]), (0, 2, 1, 3))
 
@@ -120,7 +120,7 @@ def _after(q: Tensor, k: Tensor, v: Tensor, old_k: Tensor, old_v: Tensor) -> Hea
 def _told(x: Tensor, axis: int) -> Any:
     length = x.shape[axis]
     if length is None:
-        raise ShapeError(f"{x!r} needs to know axis {axis}. {GIVE_SHAPES}")
+        raise ShapeError(f"{x!r} needs a known length of axis {axis}. {GIVE_SHAPES}")
     return length
 
 
@@ -128,7 +128,7 @@ def _left_out(call: OperatorCall, inputs: dict[int, str]) -> None:
     """FileError for inputs that are not read."""
     for i, name in inputs.items():
         if call.given(i):
-            raise FileError(f"its input {name} is not read here: {INSTEAD}")
+            raise FileError(f"its input {name} is not supported: {INSTEAD}")
 
 
 def _attended(call: OperatorCall, here: Heads, mask: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -145,7 +145,7 @@ def _attended(call: OperatorCall, here: Heads, mask: Tensor | None, bias: Tensor
         if _told(q, 2) + past != _told(k, 2):
             raise FileError(
                 f"it is unidirectional, with {_told(q, 2)} queries behind {past} for "
-                f"{_told(k, 2)} keys: which ones come later is not said"
+                f"{_told(k, 2)} keys: it is not defined which of them come later"
             )
         later = greater(arange(_told(k, 2)), expand_dims(arange(_told(q, 2)) + past, 1))
         scores = where(later, constant(np.finfo(q.dtype).min, q.dtype), scores)

@@ -106,7 +106,7 @@ def _plan(call: OperatorCall, x: Tensor) -> Resizing:
         if policy != "stretch":
             if not all(isinstance(s, float) for s in scales):
                 raise FileError(
-                    f"it keeps the ratio of {x!r}, whose lengths are known only when run. "
+                    f"it keeps the ratio of {x!r}, whose lengths are only known at run time. "
                     f"{GIVE_SHAPES}"
                 )
             one = min(scales) if policy == "not_larger" else max(scales)
@@ -211,7 +211,7 @@ def points(plan: Resizing, axis: int) -> Any:
             low, high = plan.region[axis]
             along = low * (n - 1) + at * (high - low) * (n - 1) / Length.max(m - 1, 1)
             return along * several + 0.5 * (low + high) * (n - 1) * (1 - several)
-    raise FileError(f"its coordinates {plan.places!r:.40} are none that are known")
+    raise FileError(f"its coordinates {plan.places!r:.40} are unknown")
 
 
 def _single(number: Any) -> Any:
@@ -248,8 +248,8 @@ def axis_taps(plan: Resizing, axis: int) -> list[tuple[Any, Any]]:
         return [(clip(_rounded(at, plan.rounding, OpenPlaces), 0, last), None)]
     if plan.antialias and isinstance(scale, Tensor):
         raise FileError(
-            f"it is resized with antialias along axis {axis}, from {n} to {plan.after[axis]}: how "
-            f"many places count is known only when run. {GIVE_SHAPES}"
+            f"it is resized with antialias along axis {axis}, from {n} to {plan.after[axis]}: the "
+            f"number of elements in its window is only known at run time. {GIVE_SHAPES}"
         )
     shrink = min(scale, 1.0) if plan.antialias else 1.0
     kernel, reach = _kernel(plan, OpenPlaces)
@@ -301,14 +301,14 @@ def _rounded(at: Any, how: str, xp: Any) -> Any:
         "ceil": xp.ceil,
     }
     if how not in ways:
-        raise FileError(f"its nearest_mode {how!r:.40} is none that is known")
+        raise FileError(f"its nearest_mode {how!r:.40} is unknown")
     return ways[how](at.astype("float64"))
 
 
 def _kernel(plan: Resizing, xp: Any) -> tuple[Callable[[Any], Any], int]:
     """How much a pixel counts by its distance, and from which distance on it does not."""
     if plan.mode not in ("linear", "cubic"):
-        raise FileError(f"its mode {plan.mode!r:.40} is none that is known")
+        raise FileError(f"its mode {plan.mode!r:.40} is unknown")
     if plan.mode == "linear":
         return partial(_linear, xp), 1
     return partial(_cubic, xp, plan.cubic), 2

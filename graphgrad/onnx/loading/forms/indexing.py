@@ -69,7 +69,7 @@ def _places(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
     """The key of x that stands in the last axis of indices, behind `batch` axes of both."""
     count = indices.shape[-1]
     if not isinstance(count, int):
-        raise ShapeError(f"the indices are {indices!r}, whose last length has to be known")
+        raise ShapeError(f"the indices are {indices!r}, whose last length must be known")
     rows = [getitem(indices, (..., j)) for j in range(count)]
     if not rows:
         return ()
@@ -80,7 +80,7 @@ def _counted(like: Tensor, axis: int, place: int) -> Tensor:
     """0, 1, 2, ... along an axis, of the rank of another tensor."""
     length = like.shape[axis]
     if length is None:
-        raise ShapeError(f"the indices are {like!r}, of which a length depends on data")
+        raise ShapeError(f"the indices are {like!r}, one of whose lengths depends on data")
     shape: list[Any] = [1] * like.ndim
     shape[place] = length
     if not isinstance(length, int):
@@ -91,7 +91,7 @@ def _counted(like: Tensor, axis: int, place: int) -> Tensor:
 def _written(x: Tensor, key: tuple[Tensor, ...], updates: Tensor, how: str) -> Tensor:
     methods = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
     if how not in methods:
-        raise FileError(f"its reduction {how!r:.40} is none that is known")
+        raise FileError(f"its reduction {how!r:.40} is unknown")
     return getattr(at(x)[key], methods[how])(updates)  # type: ignore[no-any-return]
 
 

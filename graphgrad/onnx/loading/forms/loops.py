@@ -33,8 +33,8 @@ def over_rows(
     count = xs[0].shape[0]
     if not isinstance(count, int) or count > MOST_BUILT:
         raise ShapeError(
-            f"it runs over {xs[0]!r}: to be unrolled it has to have a known number of rows, at "
-            f"most {MOST_BUILT}"
+            f"it runs over {xs[0]!r}: to unroll it, its number of rows must be known, and at most "
+            f"{MOST_BUILT}"
         )
     states, made = start, []
     for i in reversed(range(count)) if reverse else range(count):

@@ -34,7 +34,9 @@ LEAST = 1e-7
 def _svm_regressor(call: OperatorCall) -> Tensor:
     x, count = as_floating(call.tensor(0)), call.attribute("n_supports", 0)
     if call.attribute("post_transform", "NONE") != "NONE":
-        raise FileError(f"its post_transform {call.attribute('post_transform')!r:.40} is not read")
+        raise FileError(
+            f"its post_transform {call.attribute('post_transform')!r:.40} is not supported"
+        )
     weights = np.reshape(call.needed("coefficients"), (-1, 1))
     for name in ("kernel_type", "kernel_params"):  # of which a linear one has no need
         call.attribute(name)
@@ -50,7 +52,7 @@ def _svm_regressor(call: OperatorCall) -> Tensor:
 def _svm_classifier(call: OperatorCall) -> tuple[Tensor, Tensor]:
     x, labels = as_floating(call.tensor(0)), call.attribute("classlabels_ints")
     if labels is None:
-        raise FileError("its classes are strings, which no tensor of a graph has")
+        raise FileError("its classes are strings, which tensors do not support")
     counts = call.attribute("vectors_per_class", [])
     if len(counts) != len(labels):
         raise FileError(f"it has {len(labels)} classes, and vectors for {len(counts)}")
@@ -68,7 +70,7 @@ def _svm_classifier(call: OperatorCall) -> tuple[Tensor, Tensor]:
     elif len(labels) == 2:
         scores = concat([-scores, scores], 1)
         if call.attribute("post_transform", "NONE") not in ("NONE", "LOGISTIC"):
-            raise FileError("its post_transform of one score for two classes is not read")
+            raise FileError("its post_transform of one score for two classes is not supported")
     return label, cast(transformed(call, scores), as_dtype("float32"))
 
 
@@ -91,7 +93,7 @@ def _kernels(call: OperatorCall, x: Tensor, count: int) -> Tensor:
         return z ** (int(degree) if degree == int(degree) else degree)
     if name == "SIGMOID":
         return tanh(z)
-    raise FileError(f"its kernel {name!r:.40} is none that is known")
+    raise FileError(f"its kernel {name!r:.40} is unknown")
 
 
 def _of_pairs(coefficients: Array, counts: list[int]) -> Array:

@@ -27,11 +27,11 @@ def _batch_norm(call: OperatorCall) -> Any:
     epsilon, momentum = call.attribute("epsilon", 1e-5), call.attribute("momentum", 0.9)
     training = call.attribute("training_mode", 0)
     if call.attribute("spatial", 1) != 1:
-        raise FileError("it normalises each place of an image by itself (spatial=0)")
+        raise FileError("it normalises each element of an image separately (spatial=0)")
     scale, offset = cast(scale, x.dtype), cast(offset, x.dtype)
     if not training:
         if any(call.wanted[1:]):
-            raise FileError("its version gives running moments, which nothing here reads")
+            raise FileError("its version returns running moments, which are not supported")
         moments = cast(mean, x.dtype), cast(variance, x.dtype)
         return nn.batch_norm(x, scale, offset, 1, epsilon, running=moments, training=False)[0]
     y, now, spread = nn.batch_norm(x, scale, offset, 1, epsilon)
@@ -56,7 +56,7 @@ def _group_norm(call: OperatorCall) -> Tensor:
     if call.opset < 21:  # one number for each group
         channels = x.shape[1]
         if not isinstance(channels, int):
-            raise ShapeError(f"{x!r} needs to know its channels")
+            raise ShapeError(f"{x!r} needs a known number of channels")
         scale, offset = (repeat(row, channels // groups) for row in (scale, offset))
     return nn.group_norm(x, groups, scale, offset, 1, epsilon)
 
@@ -120,7 +120,10 @@ def _dropout(call: OperatorCall) -> Any:
         ratio = float(call.known(1, "ratio").reshape(()))
     training = call.opset >= 12 and call.given(2) and call.known(2, "training_mode").reshape(())
     if training and ratio:
-        raise FileError("it drops numbers at random, as in training: load what was exported to run")
+        raise FileError(
+            "it drops numbers at random, as in training: load a model that was exported for "
+            "inference"
+        )
     call.attribute("is_test")
     mask = equal(x, x) | True if call.wants(1) else None
     return x if mask is None else (x, mask if call.opset >= 10 else cast(mask, x.dtype))

@@ -50,7 +50,7 @@ def _max_pool(call: OperatorCall) -> Any:
         places = ravel_multi_index(at[::-1], tuple(lengths[::-1]))
     n, c = x.shape[:2]
     if not isinstance(n, int) or not isinstance(c, int):
-        raise ShapeError(f"the places in {x!r} need known lengths: give them by shapes=")
+        raise ShapeError(f"the indices in {x!r} need known lengths: pass them with shapes=")
     begins = np.arange(few(n, c)).reshape((n, c) + (1,) * len(lengths)) * prod(lengths)
     return y, places + constant(begins, "int64")
 
@@ -110,7 +110,7 @@ def _max_unpool(call: OperatorCall) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
     n, c, lengths = x.shape[0], x.shape[1], known_spatial(x)
     if not isinstance(n, int) or not isinstance(c, int):
-        raise ShapeError(f"{x!r} needs known lengths here: give them by shapes=")
+        raise ShapeError(f"{x!r} needs known lengths here: pass them with shapes=")
     w = windows_of(call, x, [])
     rows = zip(lengths, w.strides, w.kernel, w.pads, strict=True)
     extents = [(m - 1) * s + k - a - b for m, s, k, (a, b) in rows]

@@ -46,7 +46,8 @@ def _as_float8(x: Tensor, scale: Tensor, name: str, saturate: int) -> Tensor:
     """x / scale as a floating number of eight bits, in float32."""
     if not saturate:
         raise FileError(
-            "with saturate=0 what is too great for eight bits is NaN, as nothing here is"
+            "with saturate=0 values that do not fit into eight bits become NaN, which is not "
+            "supported"
         )
     v = cast(x, as_dtype("float32")) / cast(scale, as_dtype("float32"))
     return apply(FakeFloat8(FLOATS[name]), v, like(1, v))

@@ -139,7 +139,7 @@ def _layer(call: OperatorCall, gates: int, states: int, default: list[str], step
     direction = call.attribute("direction", "forward")
     ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
     if ways is None:
-        raise FileError(f"its direction {direction!r:.40} is none that is known")
+        raise FileError(f"its direction {direction!r:.40} is unknown")
     hidden = call.tensor(2).shape[2] if hidden is None else hidden
     lengths = call.optional(4)
     activations = _activations(call, default, len(ways))
@@ -195,7 +195,7 @@ def _run(
         return states, y
     count = x.shape[0]
     if not isinstance(count, int):
-        raise ShapeError(f"{x!r} needs to know how many steps it has, for sequence_lens")
+        raise ShapeError(f"{x!r} needs a known number of steps for sequence_lens")
     counts = expand_dims(cast(lengths, as_dtype("int64")), -1)
 
     def guarded(states: Any, taken: Any) -> Any:
@@ -222,7 +222,7 @@ def _activations(call: OperatorCall, default: list[str], ways: int) -> list[Acti
     for name in names:
         key = name.lower()
         if key not in _ACTIVATIONS:
-            raise FileError(f"its activation {name!r:.40} is none that is known")
+            raise FileError(f"its activation {name!r:.40} is unknown")
         fn, alpha, beta = _ACTIVATIONS[key]
         a = alphas.pop(0) if alphas and alpha is not None else alpha
         b = betas.pop(0) if betas and beta is not None else beta

@@ -85,7 +85,9 @@ def _reshape(call: OperatorCall) -> Tensor:
     if not call.attribute("allowzero", 0):
         here = lengths_of(x)
         if any(d == 0 and i >= len(here) for i, d in enumerate(dims)):
-            raise ShapeError(f"the shape {dims} takes a length of {x!r} that it has not")
+            raise ShapeError(
+                f"the shape {dims} copies a length of an axis that {x!r} does not have"
+            )
         dims = [here[i] if isinstance(d, int) and d == 0 else d for i, d in enumerate(dims)]
     return reshaped(x, dims)
 
@@ -168,7 +170,9 @@ def _as_long(x: Tensor, axis: int, total: int | Length) -> Tensor:
     """x, an axis of which has this length, which a run checks where it is not known."""
     have = x.shape[axis]
     if isinstance(have, int) and isinstance(total, int) and have != total:
-        raise ShapeError(f"{x!r} is split along axis {axis} into parts of {total} places together")
+        raise ShapeError(
+            f"{x!r} is split along axis {axis} into parts of {total} elements in total"
+        )
     if have == total:
         return x
     return reshaped(x, [total if i == axis else d for i, d in enumerate(lengths_of(x))])
@@ -201,7 +205,8 @@ def _cut(x: Tensor, axis: int, start: Any, end: Any, step: int) -> slice:
         start = Length.max(length + start, 0)  # one before the front is the front
     if not all(isinstance(d, int) or _from_front(d) for d in (start, end)):
         raise FileError(
-            f"it cuts {x!r} at a length that is known only when run: {start}, {end}. {GIVE_SHAPES}"
+            f"it slices {x!r} at a length that is only known at run time: {start}, {end}. "
+            f"{GIVE_SHAPES}"
         )
     if isinstance(start, Length) or isinstance(end, Length):
         far = isinstance(end, int) and abs(end) >= FAR
@@ -238,7 +243,7 @@ def _constant(call: OperatorCall) -> Array:
             return np.array(literal, dtype)
     value = call.attribute("value")
     if value is None:
-        raise FileError("it holds no array of numbers")
+        raise FileError("it does not hold an array of numbers")
     array: Array = value
     return array
 
@@ -253,7 +258,7 @@ def _range(call: OperatorCall) -> Any:
     exact = "float64" if is_floating(start.dtype) else "int64"
     first, last, by = (row.astype(exact) for row in (start, end, step))
     if not by:
-        raise FileError("it counts by steps of 0")
+        raise FileError("its step is 0")
     count = few(max(0, int(np.ceil((last - first) / by))))
     return (first + np.arange(count) * by).astype(start.dtype)
 
@@ -272,7 +277,7 @@ def _place(call: OperatorCall, i: int, bound: Any) -> Dimension:
         bound = call.known(i, "bounds")
     if bound.dtype.kind == "f":
         raise FileError(
-            f"it counts by fractions, and to what is known only when run. {GIVE_SHAPES}"
+            f"its step is not an integer, and its end is only known at run time. {GIVE_SHAPES}"
         )
     return entries(bound)[0]
 
@@ -282,7 +287,9 @@ def _up_to_length(start: Dimension, end: Dimension, step: Dimension) -> Tensor:
     if isinstance(step, int) and not any(isinstance(d, RunLength) for d in (start, end)):
         return arange(start, end, step)
     if start != 0 or step != 1 or not isinstance(end, RunLength):
-        raise FileError(f"it counts from {start} to {end} by {step}, known only when run")
+        raise FileError(
+            f"it counts from {start} to {end} by {step}, which is only known at run time"
+        )
     return cumsum(expanded(constant([1], "int64"), [end]), 0) - 1
 
 
@@ -294,7 +301,7 @@ def _eye_like(call: OperatorCall) -> Tensor:
     sides: Any = x.shape
     rows, columns = sides
     if rows is None or columns is None:
-        raise ShapeError(f"EyeLike of {x!r} needs to know its lengths")
+        raise ShapeError(f"EyeLike of {x!r} needs known lengths")
     return eye(rows, columns, k=call.attribute("k", 0), dtype=dtype)
 
 
@@ -317,7 +324,7 @@ def _pad(call: OperatorCall) -> Tensor:
         value = value if isinstance(value, Tensor) else np.reshape(value, ()).item()
     axes = [normal_axis(a, x.ndim) for a in call.axes(3) or range(x.ndim)]
     if len(widths) != 2 * len(axes):
-        raise ShapeError(f"it has {len(widths)} widths for {len(axes)} axes of {x!r}")
+        raise ShapeError(f"it has {len(widths)} pad widths for {len(axes)} axes of {x!r}")
     pairs = [(0, 0)] * x.ndim
     for i, axis in enumerate(axes):
         pairs[axis] = widths[i], widths[i + len(axes)]

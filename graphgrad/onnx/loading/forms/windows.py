@@ -90,7 +90,7 @@ def windows_of(
     elif how == "NOTSET":
         borders = tuple(zip(pads[: len(said)], pads[len(said) :], strict=True))
     else:
-        raise FileError(f"its auto_pad {how!r:.40} is none that is known")
+        raise FileError(f"its auto_pad {how!r:.40} is unknown")
     return Windows(tuple(said), strides, dilations, borders, ceil)
 
 
@@ -114,14 +114,14 @@ def _same(
 def known_spatial(x: Tensor) -> list[int]:
     """The spatial lengths of (N, C, ...); ShapeError where one is not known."""
     if not all(isinstance(d, int) for d in x.shape[2:]):
-        raise ShapeError(f"{x!r} needs spatial axes of known lengths here: give them by shapes=")
+        raise ShapeError(f"{x!r} needs spatial axes of known lengths here: pass them with shapes=")
     return [int(d) for d in x.shape[2:]]  # type: ignore[arg-type]
 
 
 def told_spatial(x: Tensor) -> list[int | Length]:
     """The spatial lengths of (N, C, ...); ShapeError where one depends on data."""
     if None in x.shape[2:]:
-        raise ShapeError(f"{x!r} has spatial axes of which nothing is known: give them by shapes=")
+        raise ShapeError(f"{x!r} has spatial axes of unknown number: pass them with shapes=")
     return list(x.shape[2:])  # type: ignore[arg-type]
 
 
