@@ -6,8 +6,8 @@
     python tools/release.py --pins EXTRA...       only print the lowest versions allowed, for pip
 
 Needs the packages build and twine, and an index that pip can reach. The wheel holds the package as
-git has it and nothing else, with `py.typed`; the sdist holds what git has, and a wheel of it has
-the same files; what indexes show links to no file. The wheel is installed into an environment of its
+git has it and nothing else, with `py.typed`; the sdist holds what git has, and a wheel of it the
+same files; what indexes show links to no file. The wheel is installed into an environment of its
 own, with the extra `demo` where all of that has wheels: the demo runs there, and a project of
 `python -m graphgrad new` is trained and tested.
 """
