@@ -50,6 +50,15 @@ def paths(tree: Any, prefix: str = "") -> Iterator[str]:
         yield prefix
 
 
+def children_of(item: Any) -> list[tuple[Any, Any]] | None:
+    """(key, field or place, what stands there) in the order of flatten; None of a leaf."""
+    children = _children(item)
+    if children is None:
+        return None
+    names = _keys(item) if isinstance(item, dict) else getattr(item, "_fields", range(len(item)))
+    return list(zip(names, children, strict=True))
+
+
 def _children(item: Any) -> list[Any] | None:
     if isinstance(item, dict):
         return [item[k] for k in _keys(item)]

@@ -44,7 +44,11 @@ def _rows(model: Any, needs: ModelSurvey) -> Iterator[str]:
     versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in opsets_of(model).items())
     made_by = f"{model.producer_name} {model.producer_version}".strip()
     yield f"format {model.ir_version}, operators {versions}" + (made_by and f", by {made_by}")
+    if model.domain or model.model_version:
+        yield f"model {model.domain}, version {model.model_version}"
     graph = model.graph
+    if doc := model.doc_string or graph.doc_string:
+        yield f"description: {shortened(doc, 400)}"
     weights = {t.name: t for t in graph.initializer}
     yield f"graph {graph.name!r}: {counted(needs.nodes, 'node')}, functions opened"
     for what, values in (("input", graph.input), ("output", graph.output)):

@@ -56,6 +56,7 @@ class ColumnWriter:
             "state": _sparse(flat["state"], self.tables.array),
             "random": [written(n, self.tables) for n in flat["random"]],
             "assumptions": written(flat["assumptions"], self.tables),
+            "properties": written(flat["properties"], self.tables),
             "regions": [self._region(r, home, i) for i, r in enumerate(flat["regions"])],
             "scattered": flat["scattered"],
             "twins": [[node, i, twins[each]] for node, i, each in flat["twins"]],

@@ -65,6 +65,7 @@ class ColumnReader:
             "state": {i: self._array(value) for i, value in size.column("state")},
             "random": tuple([number(read(n, self.tables)) for n in said["random"]]),
             "assumptions": _assumptions(read(said.get("assumptions", []), self.tables)),
+            "properties": read(said.get("properties", []), self.tables),
             "scattered": [size.region(r) for r in said.get("scattered", ())],
             "regions": [self._region(r, size) for r in said.get("regions", ())],
             "twins": [

@@ -12,6 +12,7 @@ from ..ir.types import Dim, TensorType
 from .scene.columns import column_title
 from .scene.escape import shortened, visible
 from .scene.flops import costs_something, flops_of
+from .scene.operators import is_parameter
 from .scene.view import View, view_of
 from .scene.wording import call_title, kind_of, region_title
 
@@ -25,7 +26,7 @@ class Count:
     """Sums over some nodes.
 
     nodes       how many
-    parameters  elements of the variables among them
+    parameters  elements of the variables among them, and of weights from a file
     flops       floating point operations; see inspect.flops for what counts as one
     bytes       of what they write: outputs that are not views of something else
     exact       False where a length is unknown, and counted as 1, or an op's operations are
@@ -190,7 +191,7 @@ def _count(node: Node, lengths: Mapping[Any, int]) -> tuple[Count, bool]:
     written = 0
     if kind == "op" and not node.op.memory.view:
         written = sum(n * t.dtype.itemsize for n, t in zip(sizes, node.outputs, strict=True))
-    parameters = sum(sizes) if kind == "variable" else 0
+    parameters = sum(sizes) if is_parameter(node) else 0
     exact = flops is not None and not (missing and (written or parameters or costs_something(node)))
     return Count(1, parameters, flops or 0, written, exact), flops is not None
 

@@ -20,6 +20,7 @@ from .graph import Graph
 from .node import HealedForm, Members, Node, Region, RuleCall, Tensor, new_node
 from .op import Op
 from .program import Program
+from .properties import read_properties, stored_properties
 from .residual import Residual, residual_op
 from .tensor_sites import note_sites
 
@@ -69,6 +70,7 @@ def _flat_graph(graph: Graph, carry: Carry, within: dict[Any, Path], path: Path)
         if _both_in(graph, s, of)
     ]
     flat["healed"] = list(map(tuple, graph.healed))
+    flat["properties"] = stored_properties(graph.properties)
     flat["calls"] = [_flat_call(c) for c in calls]
     flat["bodies"] = [_flat_body(b, carry, within, (*path, i)) for b, i in bodies.items()]
     return flat
@@ -118,6 +120,7 @@ def _restored(graph: Graph, flat: Flat, within: dict[Any, Any]) -> Graph:
     graph._named.update({name: nodes[i] for name, i in flat["named"].items()})
     graph.seed, graph.draws, runs = flat.get("random", (0, 0, 0))  # older files have none
     graph.assumptions = [Assumption(*stated) for stated in flat.get("assumptions", ())]
+    graph.properties = read_properties(flat.get("properties", ()))
     graph.state.commit({nodes[i]: a for i, a in flat["state"].items()}, runs)
     return graph
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     import networkx
 
+    from .properties import ModelProperties
+
 _new = object.__new__
 
 
@@ -514,6 +516,7 @@ class Graph:
     again    node or region that was built once more, for a gradient say -> what it was built from
     healed   nodes that compute what others did before the graph was healed, in order
     seed, draws  of random numbers without a seed: the graph's, and how many were built so far
+    properties  what the file says from which it was loaded (ModelProperties), or None
 
     Raises: GraphError for a name that is not a string; TypeError for a seed that is not an int.
 
@@ -545,6 +548,7 @@ class Graph:
         self.twins: dict[Node | Region, Twins] = {}
         self.again: dict[Node | Region, Node | Region] = {}
         self.healed: list[HealedForm] = []
+        self.properties: ModelProperties | None = None
         self.seed = index(seed)
         self.draws = 0
         self._named: dict[str, Node] = {}

@@ -4,12 +4,13 @@
 from typing import TYPE_CHECKING
 
 from ..base.first_tries import unknown_names
+from ..ir.properties import ModelProperties
 from .differentiating import differentiate
 from .exporting import export
 from .loading.load import load
 from .loading.model import OnnxModel
 
-__all__ = ["OnnxModel", "differentiate", "export", "load"]
+__all__ = ["ModelProperties", "OnnxModel", "differentiate", "export", "load"]
 
 
 def __dir__() -> list[str]:

@@ -306,9 +306,9 @@ def _with(
         outputs,
         {**old.tensors, **inputs, **outputs},
         old.operators,
-        old.opset,
-        old.producer,
-        {**old.metadata, "graphgrad.derivative": json.dumps(told)},
+        old.properties._replace(
+            metadata={**old.metadata, "graphgrad.derivative": json.dumps(told)}
+        ),
         old.trainable,
     )
 

@@ -22,6 +22,7 @@ from ..ir.graph import restored
 from ..ir.node import Node, Region, RuleCall, Tensor
 from ..ir.onnx import NoOnnxForm
 from ..ir.program import Program
+from ..ir.properties import ModelProperties, properties_of
 from ..ir.types import Array, as_dtype
 from ..lower.narrow import narrow
 from ..lower.widen import widen
@@ -52,6 +53,9 @@ NEXT = "/next"
 QDQ = "qdq"
 """The form of integers: between operators of floats, which runtimes make operators of integers."""
 
+OWN = "graphgrad."
+"""What the keys of metadata begin with that say how to read what is written here."""
+
 SHORT = 200
 """Characters of what metadata say of an op."""
 
@@ -81,7 +85,9 @@ def export(
     initializer. A variable that is written is an input `w`, with its current value as the default,
     and an output `w/next`. A function that draws random numbers without a seed has an input `runs`,
     the number of the run, and an output `runs/next`. The metadata of every node say where it was
-    built, which node it is the gradient of, and by which rule.
+    built, which node it is the gradient of, and by which rule. Of a graph that was loaded from a
+    model, the new one keeps domain, version, description and metadata, and says that graphgrad made
+    it.
 
     Parameters:
         f: what `compile` returned.
@@ -191,7 +197,9 @@ class OnnxFile:
         self.block = OnnxBlock()
         self.forms = Forms(self.block)
         self.initial: dict[str, Array] = {}
-        self.metadata = dict(said.metadata)
+        self.properties = properties_of(t.node for t in f._request.results) or ModelProperties()
+        own = {k: v for k, v in self.properties.metadata.items() if not k.startswith(OWN)}
+        self.metadata = {**own, **said.metadata}
         self.refused: dict[str, None] = {}
         self.marked = Marked(self.forms, story_of, self._refuse)
         self.results: list[str] = []
@@ -293,6 +301,12 @@ class OnnxFile:
         model = made_model(path.stem, self.block, self.initial, functions, self.metadata, weights)
         for each in (*model.graph.input, *model.graph.output):
             each.doc_string = self.said.notes.get(each.name, "")
+        known = self.properties
+        model.domain, model.model_version, model.doc_string = (
+            known.domain,
+            known.model_version,
+            known.doc,
+        )
         model = in_version(model, self.opset)
         if beside is not None:
             write_atomically(path.with_name(beside.name), beside.write)

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import graphgrad as gg
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,27 @@ def test_an_sdist_is_what_git_has():
         "sdist lacks README.md",
         "sdist has left.pyc",
     ]
+
+
+def test_a_wheel_of_the_sdist_has_the_files_of_the_wheel():
+    wrong = TOOL["wrong_in_rebuilt"]
+    assert wrong(WHEEL, set(WHEEL)) == []
+    assert wrong(WHEEL, WHEEL - {"graphgrad/py.typed"} | {"setup.py"}) == [
+        "a wheel of the sdist lacks graphgrad/py.typed",
+        "a wheel of the sdist has setup.py",
+    ]
+
+
+def test_a_version_of_python_is_found_on_the_path_or_at_pyenv(tmp_path, monkeypatch):
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    kept = tmp_path / "versions" / f"{here}.99" / "bin"
+    kept.mkdir(parents=True)
+    (kept / "python").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert TOOL["interpreter"](here) == kept / "python"
+    with pytest.raises(SystemExit, match=r"no Python 3\.4 "):
+        TOOL["interpreter"]("3.4")
 
 
 def test_the_lowest_versions_are_those_of_pyproject():

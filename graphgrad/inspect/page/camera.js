@@ -49,17 +49,19 @@ class Camera {
     return this.k;
   }
 
-  // As much of a picture as can be read: all of it, or its whole width, or its upper left part.
+  // As much of a picture as can be read: all of it, or its whole width, or its upper left part, with what stands first in it.
   read(picture, most = 1.25) {
-    const { width, height, boxes } = picture;
+    const { width, height, boxes, visible } = picture;
     const room = this.svg.getBoundingClientRect();
     const wide = (room.width - 32) / width;
     const whole = Math.min(wide, (room.height - 32) / height);
     if (whole >= SMALL) return this.fit(picture, most);
     const k = Math.max(wide >= SMALL ? SMALL : READABLE, Math.min(1, wide, most));
     const cut = width * k > room.width;
-    const left = cut ? 16 : (room.width - width * k) / 2;
     const first = [...boxes.values()].reduce((a, b) => (a && a.x <= b.x ? a : b), null);
+    const top = visible.items.reduce((a, b) => (a.column < b.column || (a.column === b.column && a.y <= b.y) ? a : b));
+    const seen = top.x * k < 0.7 * room.width || (first && (first.x + first.w) * k + 16 <= room.width);
+    const left = cut ? (seen ? 16 : room.width / 2 - top.x * k) : (room.width - width * k) / 2;
     const above = cut && first && first.y * k > room.height / 5 ? first.y * k : 0;
     this.set(left, height * k > room.height ? 16 - above : (room.height - height * k) / 2, k);
     return this.k;

@@ -18,6 +18,7 @@ const labelOf = (n) => (nameOf(n).startsWith(text(n, "scope")) ? nameOf(n).slice
 // A constant with a name; `weight f32[64,3]` of `conv1.weight`.
 const isWeight = (n) => kindOf(n) === "constant" && table.name[n] >= 0 && !isDerived(n);
 function weightWords(n) {
+  if (data.file?.weights[n]) return `${data.file.weights[n]} ${typesOf(n)[0]}`;
   const name = nameOf(n).split("/").at(-1);
   const last = name.split(".").at(-1);
   return `${/^[A-Za-z_]\w*$/.test(last) ? last : name} ${typesOf(n)[0]}`;
@@ -51,6 +52,11 @@ function regionsAround(n) {
 function briefNumber(s) {
   const found = /^(-?\d+\.\d{4})\d{3,}(e[-+]?\d+)?$/.exec(s);
   return found ? `${found[1]}\u2026${found[2] ?? ""}` : s;
+}
+
+// `f32[\u2026,16,N]`: of a type that is long, long lengths are left out; the panel has them.
+function briefType(type) {
+  return type.length > 30 ? type.replace(/(?<=[[,])[^,\]]{15,}(?=[,\]])/g, "\u2026") : type;
 }
 
 function middleCut(s, limit) {

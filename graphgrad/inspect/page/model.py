@@ -25,6 +25,7 @@ from ...regions.boundary import boundary_of
 from ...regions.rules import BuiltinRule, Rule, as_rule
 from ..scene.boxes import BodyMark, Box, Bypass, NameScope, Owner, Part
 from ..scene.matching import Matches
+from ..scene.operators import parameters_of
 from ..scene.scene import behind
 from ..scene.view import View
 from ..scene.wording import (
@@ -40,6 +41,7 @@ from ..scene.wording import (
     value_of,
     visible,
 )
+from .file import FileTables
 from .formula_math import Element, equation_math
 from .formula_text import equation_text, formula_text
 from .formulas import Formula, formulas_of
@@ -67,17 +69,20 @@ def model_of(
         {n: "".join(f"{p}/" for p in view.scope[n]) for _, view in views for n in view.homes},
         {call: lines for _, view in reversed(views) for call, lines in formulas_of(view).items()},
     )
-    frames = [_frame(name, view, tables, matches) for name, view in views]
+    file = FileTables(view for _, view in views)
+    frames = [_frame(name, view, tables, matches, file) for name, view in views]
     shown = [_overlay(name, numbers, matches) for name, numbers in overlays.items()]
+    rows = tables.rows()
     return {
         "title": visible(title),
+        "file": file.rows(tables.nodes),
         "compare": compare,
         "reason": visible(
             shortened(next((v.reason for _, v in views if v.reason), ""), _TEXT_LIMIT)
         ),
         "frames": frames,
         "overlays": shown,
-        **tables.rows(),
+        **rows,
     }
 
 
@@ -319,7 +324,9 @@ _EDGES = (
 )
 
 
-def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[str, Any]:
+def _frame(
+    title: str, view: View, tables: _Tables, matches: Matches, file: FileTables
+) -> dict[str, Any]:
     boxes = [box for column in view.columns for box in column.within()]
     place = {box: i for i, box in enumerate(boxes)}
     nodes = [tables.node(n) for n in view.nodes]
@@ -337,6 +344,8 @@ def _frame(title: str, view: View, tables: _Tables, matches: Matches) -> dict[st
             for b in boxes
             if view.is_operator(b)
         ],
+        "files": file.of_boxes(place),
+        "parameters": parameters_of(view.present),
         "oneLine": tables.line(view.one_line),
         "mirror": [[place[box], place[twin]] for box, twin in view.mirror.items() if box.parent],
         "columns": [[box.column, box.title] for box in view.columns],

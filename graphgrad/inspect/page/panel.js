@@ -14,14 +14,15 @@ class Panel {
     const shown = scene.present;
     const count = (wanted) => shown.filter(wanted).length.toLocaleString("en");
     const parts = [heading(titled ? `Overview: ${scene.title}` : "Overview")];
-    parts.push(
-      rows([
-        ["nodes", shown.length.toLocaleString("en")],
-        ["inputs", count((n) => kindOf(n) === "input" && !scene.fed[n])],
-        ["variables", count((n) => kindOf(n) === "variable")],
-        ["derived", count(isDerived)],
-      ]),
-    );
+    const [parameters, bytes] = scene.parameters;
+    const facts = [
+      ["nodes", shown.length.toLocaleString("en")],
+      ["inputs", count((n) => kindOf(n) === "input" && !scene.fed[n])],
+      ["variables", count((n) => kindOf(n) === "variable")],
+      ["derived", count(isDerived)],
+    ];
+    if (parameters) facts.push(["parameters", `${parameters.toLocaleString("en")}, ${showBytes(bytes)}`]);
+    parts.push(rows(facts), ...fileParts());
     const result = ([n, which]) => make("span", {}, `${which.join(", ")}: `, this.nodeLink(n));
     parts.push(...briefList("Regions", scene.regions, (r) => this.boxLink("region", r, scene)));
     parts.push(...this.spliced(scene));
@@ -52,6 +53,8 @@ class Panel {
     if (typesOf(n).length) facts.push(["type", make("code", {}, typesOf(n).join("\n"))], ["bytes", showBytes(bytesOf(n))]);
     const formula = data.strings[data.says[text(n, "op")]];
     if (formula) facts.push(["computes", make("span", { class: "formula" }, formula)]);
+    facts.push(...operatorFacts(data.file?.nodes[n]));
+    if (data.file?.weights[n]) facts.push(["read as", data.file.weights[n]]);
     if (line) facts.push([originOf(n) ? "line of the rule" : "built at", make("span", {}, line[0], line[1] ? make("code", { class: "source" }, line[1]) : null)]);
     if (text(n, "attrs")) facts.push(["attributes", make("code", {}, text(n, "attrs"))]);
     if (text(n, "scope")) facts.push(["scope", cut(text(n, "scope"))]);
@@ -96,7 +99,7 @@ class Panel {
     if (box.gone) facts.push(["removed", box.gone.toLocaleString("en")]);
     if (box.kind === "region") parts.push(rows([...facts, ...this.region(box.what, scene)]), ...this.regionLists(box.what, scene));
     else if (box.kind === "rule") parts.push(rows([...facts, ...this.call(box.what, scene)]), make("h3", {}, "Built"), this.nodes(box.nodes));
-    else parts.push(rows(facts));
+    else parts.push(rows([...facts, ...operatorFacts(box.file)]));
     this.show(...parts);
   }
 
@@ -161,6 +164,29 @@ class Panel {
   back() {
     return make("button", { type: "button", class: "link back", onclick: () => this.go.home() }, "\u2190 Overview");
   }
+}
+
+// What the file says of its model.
+function fileParts() {
+  if (!data.file) return [];
+  const { rows: facts, metadata, entries } = data.file;
+  const parts = [make("h3", {}, "Model"), rows(facts.map(([name, said]) => [name, cut(said)]))];
+  if (entries) {
+    const more = entries > metadata.length ? [["\u2026", `and ${(entries - metadata.length).toLocaleString("en")} more`]] : [];
+    const all = rows([...metadata.map(([name, said]) => [cut(name), cut(said)]), ...more]);
+    parts.push(make("details", { class: "rest" }, make("summary", {}, `metadata: ${plural(entries, "entry").replace("entrys", "entries")}`), all));
+  }
+  return parts;
+}
+
+// The operator of the file of which a node or a box was built.
+function operatorFacts(operator) {
+  if (operator === undefined) return [];
+  const [type, attributes, says] = data.file.operators[operator];
+  const facts = [[`${data.file.format} operator`, make("code", {}, type)]];
+  if (says) facts.push(["says", make("span", { class: "formula" }, says)]);
+  if (attributes) facts.push(["its attributes", make("code", {}, attributes)]);
+  return facts;
 }
 
 const BRIEF = 6; // what the overview lists of regions, rules and results before one asks for more

@@ -29,6 +29,7 @@ class Scene {
     });
     for (const i of frame.shut) this.shut.add(this.boxes[place[i]].key);
     for (const [i, rows] of frame.operators) Object.assign(this.boxes[place[i]], { operator: rows, title: this.boxes[place[i]].what });
+    for (const [i, operator] of frame.files) this.boxes[place[i]].file = operator;
     for (const [a, b] of frame.mirror) this.twins.set(place[a], place[b]).set(place[b], place[a]);
     frame.nodes.forEach((n, i) => {
       const found = status(n);
@@ -89,6 +90,7 @@ class Scene {
   finish(frame) {
     this.failed = new Set(frame.failed);
     this.oneLine = frame.oneLine;
+    this.parameters = frame.parameters;
     for (let i = this.boxes.length - 1; i >= 0; i--) {
       const box = this.boxes[i];
       for (const n of box.nodes) {

@@ -1,5 +1,5 @@
 // Search over names, ops, regions, rules and the scopes drawn around. `op:`, `name:`, `region:`, `rule:`
-// and `scope:` narrow it.
+// and `scope:` narrow it. What is called so comes first, then what has it in its name.
 const FIELDS = ["name", "op", "region", "rule", "scope"];
 
 function searcher(scene) {
@@ -26,6 +26,8 @@ function searcher(scene) {
     const wanted = (narrow ? query.slice(narrow[0].length) : query).trim().toLowerCase();
     if (!wanted) return [];
     const where = narrow ? [narrow[1]] : FIELDS;
-    return scene.nodes.filter((n) => where.some((field) => fields[field](n).includes(wanted)));
+    const found = scene.nodes.filter((n) => where.some((field) => fields[field](n).includes(wanted)));
+    const far = (n) => (fields.name(n).endsWith(wanted) ? 0 : fields.name(n).includes(wanted) ? 1 : 2);
+    return found.sort((a, b) => far(a) - far(b));
   };
 }

@@ -276,7 +276,7 @@ class Visible {
     if (!tensors.length) return "control";
     const types = new Set(tensors.map(({ source, out }) => typesOf(source)[out]));
     const [{ source, out, operand }] = tensors;
-    let type = [...types][0];
+    let type = briefType([...types][0]);
     if (types.size > 1) type = plural(tensors.length, "tensor");
     else if (tensors.length > 1) type = `${tensors.length} x ${type}`;
     else if (typesOf(source).length > 1) type = `:${out} ${type}`;

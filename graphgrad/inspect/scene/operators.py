@@ -8,11 +8,21 @@ weights: they are at home where they are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 
 from ...ir.node import Node, Tensor
+from ...ir.properties import properties_of
 from .wording import kind_of, short_type, value_of
 
-__all__ = ["homes_of", "is_weight", "operators_of", "weight_words"]
+__all__ = [
+    "called",
+    "homes_of",
+    "is_parameter",
+    "is_weight",
+    "operators_of",
+    "parameters_of",
+    "weight_words",
+]
 
 Scope = tuple[str, ...]
 
@@ -22,17 +32,45 @@ def is_weight(node: Node) -> bool:
     return kind_of(node) == "constant" and node._name is not None and node.origin is None
 
 
+def is_parameter(node: Node) -> bool:
+    """Whether it is a variable, or an array of weights from a file."""
+    kind = kind_of(node)
+    return kind == "variable" or (
+        is_weight(node) and properties_of([node]) is not None and node.outputs[0].ndim > 0
+    )
+
+
+def parameters_of(nodes: Iterable[Node]) -> tuple[int, int]:
+    """How many elements variables and weights have, and how many bytes; open lengths are 1."""
+    types = [t.type for node in nodes if is_parameter(node) for t in node.outputs]
+    counts = [prod(d if isinstance(d, int) else 1 for d in t.shape) for t in types]
+    pairs = zip(counts, types, strict=True)
+    return sum(counts), sum(count * t.dtype.itemsize for count, t in pairs)
+
+
+def called(node: Node) -> str:
+    """`W`: what the operator of a file calls a weight whose own name is no word; "" otherwise."""
+    if not is_weight(node) or _last(node).replace("_", "").isalpha():
+        return ""
+    said = properties_of([node])
+    return "" if said is None else said.weights.get(node.name, "")
+
+
 def weight_words(node: Node) -> str:
     """`weight f32[64,3,7,7]` of `layer1.0.conv1.weight`: the type, and the last part of the name.
 
-    A number stands with its value.
+    `W f32[64,3,7,7]` of `conv2d_10.w_0` where an operator calls it so. A number stands with its
+    value.
     """
-    name = node.name.rpartition("/")[2]
-    last = name.rpartition(".")[2]
+    name, last = node.name.rpartition("/")[2], _last(node)
     type = node.outputs[0].type
     if not type.shape:
         return f"with {value_of(node)}"
-    return f"{last if last.isidentifier() else name} {short_type(type)}"
+    return f"{called(node) or (last if last.isidentifier() else name)} {short_type(type)}"
+
+
+def _last(node: Node) -> str:
+    return node.name.rpartition("/")[2].rpartition(".")[2]
 
 
 def operators_of(nodes: Iterable[Node]) -> dict[str, Node]:

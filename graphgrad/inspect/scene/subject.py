@@ -42,12 +42,13 @@ class Subject(NamedTuple):
 def subject_of(shown: Any) -> Subject:
     """The subject that was meant.
 
-    shown: a graph, a program, what has a program (a compiled function), tensors (any nesting of
-    them) with their ancestors, a node or region with what is around it, or a comparison. None among
-    tensors (what `gradients` gives for the unconnected) is left out. As any look at a region, this
-    settles the boundaries of the closed regions shown. TypeError for what cannot be shown,
-    GraphError for tensors of different graphs.
+    shown: a graph, a program, what has a program (a compiled function), a loaded model, tensors
+    (any nesting of them) with their ancestors, a node or region with what is around it, or a
+    comparison. None among tensors (what `gradients` gives for the unconnected) is left out. As any
+    look at a region, this settles the boundaries of the closed regions shown. TypeError for what
+    cannot be shown, GraphError for tensors of different graphs.
     """
+    shown = getattr(shown, "_shown", shown)
     if isinstance(shown, Subject):
         return shown
     if isinstance(shown, Graph):

@@ -16,6 +16,7 @@ from typing import Any
 from ...base.collector import collector_paused
 from ...base.flags import truth
 from ...ir.node import Node, Region, RuleCall, Tensor
+from ...ir.properties import ModelProperties, properties_of
 from ...ir.region_tree import sites_at
 from ...ir.tensor_sites import makes_sited
 from ..layout.colours import (
@@ -40,6 +41,7 @@ from ..scene.boxes import Box
 from ..scene.collapse import Collapse
 from ..scene.edges import Edge
 from ..scene.escape import for_dot, for_markup, quoted
+from ..scene.operators import parameters_of
 from ..scene.overlay import Values, number_text
 from ..scene.view import View, view_of
 from ..scene.wording import kind_of
@@ -137,6 +139,11 @@ def write_dot(path: str | os.PathLike[str], shown: Any, **options: Any) -> None:
     Path(path).write_text(to_dot(shown, **options), encoding="ascii", newline="\n")
 
 
+def _of_file(said: ModelProperties, view: View) -> str:
+    """`ONNX by pytorch 2.13.0, ai.onnx 17, 11,684,712 parameters`."""
+    return f"{said.short()}, {parameters_of(view.present)[0]:,} parameters"
+
+
 class _DotWriter:
     """One picture: the view, and what has been looked up for it."""
 
@@ -174,7 +181,9 @@ class _DotWriter:
 
     def _title(self) -> str:
         view = self.view
-        notes = [f"failed: {view.reason}"] if view.reason else []
+        said = properties_of(view.nodes)
+        notes = [] if said is None else [_of_file(said, view)]
+        notes += [f"failed: {view.reason}"] if view.reason else []
         notes += [f"{view.hidden} nodes are hidden"] if view.hidden else []
         rows = [(row, 15) for row in [view.title] if row] + [(row, 11) for row in notes]
         rows += [(row, 9) for row in self._key()]

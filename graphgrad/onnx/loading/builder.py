@@ -27,6 +27,7 @@ from .marks import mark_of
 from .moving import moved
 from .names import clean, path_of, rename
 from .narrow import NARROW, widened
+from .notes import FileNotes
 from .own import OwnForms
 from .protobuf import opsets_of
 from .survey import body_of, domain_of, functions_of, key_of
@@ -71,6 +72,7 @@ class Builder:
     grids    what reads QuantizeLinear and DequantizeLinear as regions, if they are to be that
     unroll   whether loops of known length are built run by run
     own      how the caller has operators read
+    notes    what the file says of the operators that nodes are built of
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Builder:
         self.functions = functions_of(model)
         self.opsets = opsets_of(model)
         self.names = Names()
+        self.notes = FileNotes()
         self._attributes: Mapping[str, Any] = {}
         self._prefix = ""
         self._constants: dict[tuple[int, int], tuple[Tensor, Array]] = {}
@@ -215,11 +218,18 @@ class Builder:
         with name_scope(path):
             outputs = _as_list(form.read(call))
         _check_read(call)
-        return [self._named(value, path, start, i) for i, value in enumerate(outputs)]
+        made = [self._named(value, path, start, i) for i, value in enumerate(outputs)]
+        self.notes.built(made, node, opset, attributes)
+        return made
 
     def _made(self, node: Any) -> Any:
+        version = self.opsets[domain_of(node)]
+
         def made(array: Array, i: int) -> Tensor:
-            return self.as_tensor(array, node.input[i] if i >= 0 else "")
+            t = self.as_tensor(array, node.input[i] if i >= 0 else "")
+            if i >= 0:
+                self.notes.weight(t.node, node, i, version)
+            return t
 
         return made
 
@@ -247,6 +257,8 @@ class Builder:
     ) -> list[Value]:
         """The outputs of a function of the file, or of ONNX, opened."""
         defaults = values_of(function.attribute_proto, {}, self.folder)
+        if current().graph is self.notes.graph:
+            self.notes.opened(path, node, self.opsets.get(domain_of(node), 1), attributes)
         names = Names()
         for i, name in enumerate(function.input):
             names.put(name, values[i] if i < len(values) else None)

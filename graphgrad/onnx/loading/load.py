@@ -30,7 +30,7 @@ from .grids import KEY, StoredGrids, learned_names, rule_of_grids
 from .model import OnnxModel
 from .names import clean, rename
 from .own import OwnForms, check_own
-from .protobuf import metadata_of, opsets_of, parse_model, read_model
+from .protobuf import opsets_of, parse_model, read_model
 from .shared import check_shared
 from .survey import ModelSurvey, functions_of, survey
 from .tensors import dtype_of, length_of
@@ -205,7 +205,7 @@ class _Loading:
         said = [each for each in self.model.graph.input if each.name not in weights]
         self._check(said, weights)
         self.trainable = self._trainable(weights)
-        graph = Graph(self.model.graph.name or "onnx")
+        graph = self.builder.notes.graph = Graph(self.model.graph.name or "onnx")
         with graph:
             for each in said:
                 self.builder.names.put(each.name, self._input(each))
@@ -217,15 +217,14 @@ class _Loading:
             self.trainable |= self.builder.grids.found
         named = self.builder.names.values.items()
         tensors = {name: value for name, value in named if isinstance(value, Tensor)}
+        properties = graph.properties = self.builder.notes.properties(self.model)
         return OnnxModel(
             graph,
             self.inputs,
             outputs,
             {**tensors, **outputs},
             self.survey.operators,
-            opsets_of(self.model),
-            f"{self.model.producer_name} {self.model.producer_version}".strip(),
-            metadata_of(self.model),
+            properties,
             self.trainable,
         )
 

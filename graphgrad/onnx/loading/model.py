@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import GraphError, did_you_mean
+from ...base.words import shortened, visible
 from ...files.entries import EntryPoint
 from ...ir.graph import Graph
 from ...ir.node import Tensor
+from ...ir.properties import ModelProperties
 
 __all__ = ["OnnxModel"]
 
@@ -21,13 +23,15 @@ class OnnxModel:
     outputs    {name: tensor}, likewise
     tensors    {name: tensor} of all values of the file's main graph
     operators  {name: how often it is in the file}, functions opened
+    properties what the file says of its model: a ModelProperties, which graph.properties is too
     opset      {domain: version}, "" for ONNX's own operators
-    producer   what wrote the file
+    producer   what wrote the file, with its version
     metadata   {key: text}, as it stands in the file
     trainable  {name of a weight that is a variable: what reads it, as "Conv input 1"}
 
-    A call runs it on arrays, or builds it in the current graph for tensors of it: all outputs in a
-    tuple, or the only one.
+    Pictures take the model itself: gg.write_html(path, model). Printed, it is a table. A call runs
+    it on arrays, or builds it in the current graph for tensors of it: all outputs in a tuple, or
+    the only one.
 
     >>> import os, tempfile, onnx
     >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
@@ -45,9 +49,7 @@ class OnnxModel:
         outputs: dict[str, Tensor],
         tensors: dict[str, Tensor],
         operators: dict[str, int],
-        opset: dict[str, int],
-        producer: str,
-        metadata: dict[str, str],
+        properties: ModelProperties,
         trainable: dict[str, str],
     ) -> None:
         self.graph = graph
@@ -55,14 +57,20 @@ class OnnxModel:
         self.outputs = outputs
         self.tensors = tensors
         self.operators = operators
-        self.opset = opset
-        self.producer = producer
-        self.metadata = metadata
+        self.properties = properties
+        self.opset = dict(properties.opset)
+        self.producer = properties.made_by
+        self.metadata = dict(properties.metadata)
         self.trainable = trainable
         self._again: Callable[[], OnnxModel] | None = None
         only = len(outputs) == 1
         leaves = tuple(outputs.values())
         self.entry = EntryPoint(tuple(inputs.values()), leaves[0] if only else leaves)
+
+    @property
+    def _shown(self) -> list[Tensor]:
+        """What pictures show of it."""
+        return list(self.outputs.values())
 
     def compile(self, **options: Any) -> Any:
         """The compiled function of its inputs.
@@ -108,6 +116,17 @@ class OnnxModel:
         except KeyError:
             near = did_you_mean(name, self.tensors)
             raise GraphError(f"the file has no tensor {name!r}. {near}".rstrip()) from None
+
+    def __str__(self) -> str:
+        rows = [("name", self.graph.name), *self.properties.rows()]
+        rows += [(f"input {name}", repr(t.type)) for name, t in self.inputs.items()]
+        rows += [(f"output {name}", repr(t.type)) for name, t in self.outputs.items()]
+        found = sorted(self.operators.items(), key=lambda row: (-row[1], row[0]))
+        rows += [("operators", ", ".join(f"{count} {name}" for name, count in found))]
+        rows += [(f"metadata {key}", text) for key, text in self.metadata.items()]
+        shown = [(shortened(visible(a), 40), shortened(visible(b), 200)) for a, b in rows]
+        width = max(len(name) for name, _ in shown)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in shown)
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{name}: {t.type!r}" for name, t in self.inputs.items())

@@ -33,6 +33,7 @@ from .bodies import (
     traced,
 )
 from .conditional_loops import While
+from .naming import give_names, names_of
 from .row_loops import Scan, looped
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
@@ -190,7 +191,8 @@ def scan(
     """
     if not callable(f):
         raise TypeError(f"scan() takes a function (carry, x) -> (carry, y), got {f!r}")
-    return _scan(SCAN, f, init, xs, length, truth("reverse", reverse), unroll)
+    names = names_of(f, (init, xs) if xs is not None else (init,))
+    return _scan(SCAN, f, init, xs, length, truth("reverse", reverse), unroll, names)
 
 
 def _scan(
@@ -201,13 +203,14 @@ def _scan(
     length: int | Length | None = None,
     reverse: bool = False,
     unroll: int = 1,
+    names: Sequence[str] = (),
 ) -> tuple[Any, Any]:
-    """`scan`, for the function of this name."""
+    """`scan`, for the function of this name; names: of the leaves of carry and rows."""
     stacks = [] if xs is None else flatten(xs)
     elsewhere = graph_elsewhere([*flatten(init), *stacks])
     if elsewhere is not None:
         with elsewhere.as_default():
-            return _scan(fn, f, init, xs, length, reverse, unroll)
+            return _scan(fn, f, init, xs, length, reverse, unroll, names)
     start = started(fn, init)
     stacked = adopted(tuple([as_tensor(x) for x in stacks]))
     count = _length(start.what, xs, stacked, length)
@@ -215,6 +218,7 @@ def _scan(
         return _unrolled(f, start, xs, stacked, count, reverse, unroll)
     body = new_body(start.what)
     given = given_here(body, [*(t.type for t in start.tensors), *(_row(x) for x in stacked)])
+    give_names(given, names)
     c = len(start.tensors)
     carry = unflatten(init, given[:c])
     x = None if xs is None else unflatten(xs, given[c:])
@@ -281,7 +285,8 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
         raise TypeError(f"map() takes a function of a row, got {f!r}")
     if xs is None or not flatten(xs):
         raise ShapeError(f"map() at {show(caller())} has no xs to go over")
-    return _scan(MAP, lambda _, x: ((), _made(f(x))), (), xs)[1]
+    names = names_of(f, (xs,))
+    return _scan(MAP, lambda _, x: ((), _made(f(x))), (), xs, names=names)[1]
 
 
 def _made(output: Any) -> Any:
@@ -319,12 +324,25 @@ def fori_loop(lo: Any, hi: Any, f: Callable[[Any, Any], Any], init: Any) -> Any:
         raise TypeError(f"fori_loop() takes a function (i, carry) -> carry, got {f!r}")
     if isinstance(lo, Tensor) or isinstance(hi, Tensor):
         first, last = (_bound(*bound) for bound in (("lo", lo), ("hi", hi)))
+        carry = (first, init)
+        names = names_of(f, carry)
         return _while_loop(
-            FORI, lambda c: less(c[0], last), lambda c: (c[0] + 1, f(c[0], c[1])), (first, init)
+            FORI,
+            lambda c: less(c[0], last),
+            lambda c: (c[0] + 1, f(c[0], c[1])),
+            carry,
+            names=names,
         )[1]
     runs = Length.max(0, count("hi", hi) - count("lo", lo))
     start = as_tensor(lo, "int64")
-    return _scan(FORI, lambda c, _: ((c[0] + 1, f(*c)), None), (start, init), length=runs)[0][1]
+    names = names_of(f, (start, init))
+    return _scan(
+        FORI,
+        lambda c, _: ((c[0] + 1, f(*c)), None),
+        (start, init),
+        length=runs,
+        names=names,
+    )[0][1]
 
 
 def _bound(name: str, bound: Any) -> Tensor:
@@ -389,7 +407,7 @@ def while_loop(
     most = None if max_trips is None else whole("max_trips", max_trips)
     if most is not None and not 0 <= most < MANY:
         raise ValueError(f"max_trips is at least 0 and less than 2**63, got {most}")
-    return _while_loop(WHILE, test, body, init, most)
+    return _while_loop(WHILE, test, body, init, most, names_of(body, (init,)))
 
 
 def _while_loop(
@@ -398,17 +416,19 @@ def _while_loop(
     body: Callable[[Any], Any],
     init: Any,
     max_trips: int | None = None,
+    names: Sequence[str] = (),
 ) -> Any:
-    """`while_loop`, for the function of this name."""
+    """`while_loop`, for the function of this name; names: of the leaves of the carry."""
     elsewhere = graph_elsewhere(flatten(init))
     if elsewhere is not None:
         with elsewhere.as_default():
-            return _while_loop(fn, test, body, init, max_trips)
+            return _while_loop(fn, test, body, init, max_trips, names)
     start = started(fn, init)
     if not start.tensors:
         raise ShapeError(f"{start.what} has no carry, so its test never changes")
     inside = new_body(start.what)
     given = given_here(inside, [t.type for t in start.tensors])
+    give_names(given, names)
     carry = unflatten(init, given)
     asked = traced(inside, test, f"the test of {fn}", (carry,), given)
     if asked is None or isinstance(asked, tuple | list | dict):
