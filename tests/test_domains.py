@@ -296,7 +296,7 @@ def test_S43_a_box_holds_the_image(model):
     with pytest.raises(ValueError, match="low <= high"):
         box(low=2.0, high=-2.0)
     for low, high in ((5.0, 6.0), (0.0, IMAGE.max() - 0.01), (IMAGE.min() + 0.01, 1.0)):
-        with pytest.raises(ValueError, match="x is from"):
+        with pytest.raises(ValueError, match="x ranges from"):
             box(low=low, high=high)
     box(low=IMAGE.min(), high=IMAGE.max() * (1 - 1e-9))  # off by rounding
 

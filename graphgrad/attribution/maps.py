@@ -39,7 +39,7 @@ def grad_cam(
     axis = maps.channels.get(at) if channel_axis is None else _axis(channel_axis, at)
     if axis is None:
         raise GradientError(
-            f"which axis of {at.name}: {at.type!r} counts channels is not known: it is not a map "
+            f"the channel axis of {at.name}: {at.type!r} is unknown, since it is not the output "
             "of a convolution. Pass channel_axis="
         )
     with asked.graph:

@@ -73,7 +73,7 @@ class LengthSolver:
             return False
         name, size = solution[0].removeprefix(APART), solution[1]
         if size is None:
-            raise ShapeError(f"length '{d}' is {n} {where}: no length {name} makes it so")
+            raise ShapeError(f"length '{d}' is {n} {where}: no length {name} satisfies this")
         self.values[name] = self._at[name] = size
         self._told[name] = axis
         return True

@@ -64,7 +64,7 @@ def solved_length(name: str, length: Any, said: str, unknown: str, of: Any, leng
     value, rest = divmod(length - least, slope) if slope else (0, 1)
     if rest or value < 0:
         raise ValueError(
-            f"length {said!r} is {length} in {name}: no length {unknown!r} makes it so"
+            f"length {said!r} is {length} in {name}: no length {unknown!r} satisfies this"
         )
     lengths[unknown] = value, name
     return value
@@ -80,7 +80,9 @@ def scan(body: Any, carries: Any, stacks: Any, constants: Any, loop: Any) -> Any
     length, backwards, kept, made, taken = loop
     counts = {len(stack) for stack in stacks} | ({length} - {None})
     if len(counts) != 1:
-        raise RuntimeError(f"a loop goes over rows of one number, got {sorted(counts)}")
+        raise RuntimeError(
+            f"a loop needs the same number of rows in every array, got {sorted(counts)}"
+        )
     count = counts.pop()
     carries = [np.array(c) for c in carries]
     places = range(count)[::-1] if backwards else range(count)

@@ -61,7 +61,7 @@ class PassRecord:
         """
         names = [known for known, _ in self.programs]
         if name not in names:
-            raise KeyError(f"no pass named {name!r} was recorded, only {names}")
+            raise KeyError(f"no pass named {name!r} was recorded; there are {names}")
         at = names.index(name)
         if at == 0:
             raise KeyError(f"{name!r} is the first pass; the program before it was not recorded")

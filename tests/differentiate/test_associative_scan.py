@@ -96,7 +96,7 @@ def test_a_rule_in_the_function_counts_in_every_call():
         (
             gg.ShapeError,
             lambda: gg.associative_scan(gg.add, [np.ones(2), np.ones(3)]),
-            "one number",
+            "the same number",
         ),
         (gg.ShapeError, lambda: gg.associative_scan(gg.add, []), "no tensor"),
         (gg.ShapeError, lambda: gg.associative_scan(lambda a, b: (a, b), np.ones(2)), "structure"),

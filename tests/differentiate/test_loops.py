@@ -422,8 +422,8 @@ X3 = np.ones((3, 2))
         ),
         (gg.ShapeError, lambda: gg.scan(lambda s, r: ((s, s), None), 0.0, X3), "structure"),
         (gg.ShapeError, lambda: gg.scan(half, 1.0), "neither xs nor a length"),
-        (gg.ShapeError, lambda: gg.scan(half, 1.0, X3, length=2), "one number"),
-        (gg.ShapeError, lambda: gg.scan(half, 1.0, (X3, X3[:2])), "one number"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, X3, length=2), "same number of rows"),
+        (gg.ShapeError, lambda: gg.scan(half, 1.0, (X3, X3[:2])), "same number of rows"),
         (gg.ShapeError, lambda: gg.scan(half, 1.0, 3.0), "goes over rows"),
         (TypeError, lambda: gg.scan(lambda s, r: s, 1.0, X3), "returns"),
         (TypeError, lambda: gg.scan(3, 1.0, X3), "takes a function"),
@@ -440,7 +440,7 @@ X3 = np.ones((3, 2))
         (gg.StateError, lambda: gg.map(lambda r: gg.placeholder(()), X3), r"body of map\(\)"),
         (gg.StateError, lambda: gg.map(lambda r: gg.variable(1.0), X3), r"body of map\(\)"),
         (gg.ShapeError, lambda: gg.map(abs, 3.0), r"map\(\) at .*goes over rows"),
-        (gg.ShapeError, lambda: gg.map(abs, (X3, X3[:2])), r"map\(\) at .*one number"),
+        (gg.ShapeError, lambda: gg.map(abs, (X3, X3[:2])), r"map\(\) at .*same number of rows"),
         (gg.ShapeError, lambda: gg.map(abs, ()), r"map\(\) at .*no xs"),
         (gg.ShapeError, lambda: gg.map(abs, None), r"map\(\) at .*no xs"),
         (gg.DTypeError, lambda: gg.while_loop(lambda c: c, lambda c: c, 1.0), "single bool"),
@@ -507,7 +507,9 @@ def test_errors_of_a_switch_name_the_branches(error, other, words):
 def test_rows_that_turn_out_to_be_of_two_numbers():
     x, y = gg.placeholder((None, 2)), gg.placeholder((None, 2))
     f = gg.compile([x, y], [gg.map(lambda r: r[0] + r[1], (x, y))])
-    with pytest.raises(gg.ShapeError, match=r"goes over rows of one number, got \[3, 2\]"):
+    with pytest.raises(
+        gg.ShapeError, match=r"needs the same number of rows in every array, got \[3, 2\]"
+    ):
         f(X3, X3[:2])
 
 

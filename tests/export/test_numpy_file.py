@@ -611,9 +611,9 @@ def test_lengths_are_solved_from_arithmetic_and_what_is_assumed_is_checked(writt
     f = gg.compile([v, w], [gg.zeros((N, M)), gg.sum(v) + gg.sum(w)], backend="numpy")
     there, _ = written(f)
     same(there(np.ones(5), np.ones(8)), f(np.ones(5), np.ones(8)))
-    with pytest.raises(ValueError, match=r"'2\*n \+ 1' is 6 in v: no length 'n' makes it so"):
+    with pytest.raises(ValueError, match=r"'2\*n \+ 1' is 6 in v: no length 'n' satisfies this"):
         there(np.ones(6), np.ones(8))
-    with pytest.raises(ValueError, match=r"is 7 in w: no length 'batch size' makes it so"):
+    with pytest.raises(ValueError, match=r"is 7 in w: no length 'batch size' satisfies this"):
         there(np.ones(5), np.ones(7))
     with pytest.raises(
         ValueError, match=r"gg.assume\(n >= 2\), stated at .*, does not hold: .*'n': 1"

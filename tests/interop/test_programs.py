@@ -83,7 +83,7 @@ def test_a_report_says_what_is_missing_and_builds_nothing():
 
 
 def test_a_type_stands_for_a_tensor_in_reports_only():
-    with gg.Graph() as graph, pytest.raises(TypeError, match="give a placeholder"):
+    with gg.Graph() as graph, pytest.raises(TypeError, match="pass a placeholder"):
         gg.interop.open_jax(lambda w, x: w + x, np.ones(3), jax.ShapeDtypeStruct((3,), "float32"))
     assert len(graph) == 0
 

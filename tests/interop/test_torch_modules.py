@@ -85,7 +85,7 @@ def test_no_gradient_at_all_can_be_asked_for():
         net(x, 2)["y"].sum().backward()
     net = to_torch(compiled(rule=tripled), gradients=3)
     torch.autograd.functional.hessian(lambda x: net(x, 2)["y"].sum(), x)
-    with pytest.raises(ValueError, match="how often"):
+    with pytest.raises(ValueError, match="the number of times"):
         to_torch(compiled(), gradients=-1)
     with pytest.raises(TypeError, match="an int"):
         to_torch(compiled(), gradients=True)

@@ -63,7 +63,7 @@ def test_external_data_stay_in_the_folder(tmp_path):
     outside = ["../secret", str(tmp_path / "secret"), "link", "", "a/../../secret", "\0", "."]
     for location in outside:
         path.write_bytes(external(location).SerializeToString())
-        refused(path, "folder|not there")
+        refused(path, "folder|not exist")
     for offset, length in ((-1, 8), (4, 8), (0, 1 << 60), (1 << 60, 8), ("x", 8), (0, 4)):
         path.write_bytes(external("w", offset, length).SerializeToString())
         refused(path, "bytes|no number|not a number")

@@ -52,7 +52,7 @@ def opened(
         opening = _opening(fn, args, weak)
         for leaf in opening.leaves:
             if isinstance(leaf, _JAX.ShapeDtypeStruct):
-                raise TypeError(f"{WHO} takes tensors and arrays, got {leaf!r}: give a placeholder")
+                raise TypeError(f"{WHO} takes tensors and arrays, got {leaf!r}: pass a placeholder")
         with wide(opening.types):
             tried(opening, parameters)[0].check(WHO, INSTEAD)
             made = _built(opening, opening.leaves, parameters)

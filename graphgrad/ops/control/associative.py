@@ -88,7 +88,10 @@ def _check_lengths(
             f"got {lengths}. gg.scan goes over any number of rows"
         )
     if len(set(lengths.values())) > 1:
-        raise ShapeError(f"associative_scan() at {at} goes over one number of elements: {lengths}")
+        raise ShapeError(
+            f"associative_scan() at {at} needs the same number of elements in every array: "
+            f"{lengths}"
+        )
 
 
 class _Prefixes:

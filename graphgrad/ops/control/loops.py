@@ -252,7 +252,7 @@ def _length(what: str, xs: Any, stacked: Sequence[Tensor], length: Any) -> Any:
         known[name] = x.shape[0]
     numbers = {name: n for name, n in known.items() if isinstance(n, int)}
     if len(set(numbers.values())) > 1:
-        raise ShapeError(f"{what} goes over rows of one number, got {numbers}")
+        raise ShapeError(f"{what} needs the same number of rows in every array, got {numbers}")
     if length is None and not stacked:
         raise ShapeError(f"{what} has neither xs nor a length")
     return length

@@ -93,7 +93,7 @@ class Scan(Op, interned=False):
         if self.length is not None and is_negative(self.length):
             raise ShapeError(f"a loop runs {self.length} times")
         if len(numbers) > 1:
-            raise ShapeError(f"a loop goes over rows of one number, got {numbers}")
+            raise ShapeError(f"a loop needs the same number of rows in every array, got {numbers}")
         return next(iter(numbers), next((n for n in known if n is not None), None))
 
     def parts(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -181,7 +181,9 @@ class Scan(Op, interned=False):
         """How many runs there are over these arrays."""
         lengths = {len(x) for x in stacked} | ({self.length} if self.length is not None else set())
         if len(lengths) > 1:
-            raise ExecutionError(f"a loop goes over rows of one number, got {sorted(lengths)}")
+            raise ExecutionError(
+                f"a loop needs the same number of rows in every array, got {sorted(lengths)}"
+            )
         (count,) = lengths
         return count
 
