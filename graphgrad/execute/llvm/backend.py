@@ -34,7 +34,7 @@ from .kernels.swept import is_swept, sweep_writer
 from .loops.groups import Kernel as CompiledGroup
 from .loops.groups import kernels_of
 from .loops.launch import runner
-from .loops.policy import TWINS, free_nodes, loops
+from .loops.policy import TWINS, cost, free_nodes, loops
 from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
@@ -70,7 +70,9 @@ class LlvmBackend(NumpyBackend):
         """Loops as Fused nodes."""
         program = decompose(channels_last(program), is_swept)
         free = free_nodes(program)
-        program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS, twins=TWINS)
+        program = fuse_loops(
+            program, self._loop_of, free.__contains__, parts=PARTS, twins=TWINS, cost=cost
+        )
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
         return with_loops(program, self._goes_behind)
 

@@ -22,9 +22,12 @@ from ....ops.elementwise.trigonometry import Cos, Sin
 from ....ops.nn.activations import Softplus
 from ..emit.types import Target, element_of
 from .expressions import DIALECT, supported
+from .nest import cost_of
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
+LONG = {"erf": 40, "erfc": 40, "tanh_slope": 30}
+"""Instructions of functions that take more of them than others do."""
 TWINS: Twins = {
     Tanh: (TanhSlope,),
     Sigmoid: (SigmoidSlope,),
@@ -74,6 +77,15 @@ def _writable(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) ->
 
 
 _known = lru_cache(maxsize=4096)(_writable)
+
+
+def cost(node: Node) -> int:
+    """Roughly how many instructions an element-wise node takes for a vector of elements."""
+    dtypes = tuple([t.dtype for t in node.inputs])
+    calls = DIALECT.calls(node.op, dtypes, node.outputs[0].dtype)
+    assert calls is not None
+    names = [name_of(call.fn) for call in calls.steps]
+    return sum(LONG.get(name, cost_of(name)) for name in names)
 
 
 def _reduction(node: Node) -> Loop | None:
