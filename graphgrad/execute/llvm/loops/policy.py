@@ -26,8 +26,7 @@ from .nest import cost_of
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
-LONG = {"erf": 40, "erfc": 40, "tanh_slope": 30}
-"""Instructions of functions that take more of them than others do."""
+LONG = {"erf": 40, "erfc": 40, "tanh_slope": 30}  # instructions, more than others take
 TWINS: Twins = {
     Tanh: (TanhSlope,),
     Sigmoid: (SigmoidSlope,),
@@ -82,10 +81,8 @@ _known = lru_cache(maxsize=4096)(_writable)
 def cost(node: Node) -> int:
     """Roughly how many instructions an element-wise node takes for a vector of elements."""
     dtypes = tuple([t.dtype for t in node.inputs])
-    calls = DIALECT.calls(node.op, dtypes, node.outputs[0].dtype)
-    assert calls is not None
-    names = [name_of(call.fn) for call in calls.steps]
-    return sum(LONG.get(name, cost_of(name)) for name in names)
+    calls: Any = DIALECT.calls(node.op, dtypes, node.outputs[0].dtype)
+    return sum(LONG.get(n := name_of(call.fn), cost_of(n)) for call in calls.steps)
 
 
 def _reduction(node: Node) -> Loop | None:
