@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ..ir.node import Node, Tensor
 from ..ir.program import Program, derive
 from .fusion import Twins, fusions
-from .loop_ir import Fused, Fusion, LoopOf, Space
+from .loop_ir import Fused, Fusion, LoopOf
+from .recompute import Cost, Recomputing, Unit
 
 
 def fuse_loops(
@@ -20,15 +20,16 @@ def fuse_loops(
     least: int = 1,
     parts: tuple[int, int] | None = None,
     twins: Twins = MappingProxyType({}),
+    cost: Cost | None = None,
 ) -> Program:
     """The program with its groups as Fused nodes; the very same one without any.
 
     loop_of, free, parts, twins: see `fusions`; free says it of a node. least: nodes that make a
-    fusion.
+    fusion. cost: of what loops may compute again; without it, they read whatever others computed.
     """
     copied = [n for n in program.nodes if free(n)]
     groups = [f for f in fusions(program, loop_of, copied, parts, twins) if len(f.nodes) >= least]
-    made = gathered(program, groups, copied)
+    made = gathered(program, groups, copied, cost=cost)
     return made if any(type(n.op) is Fused for n in made.nodes) else program
 
 
@@ -37,21 +38,14 @@ def gathered(
     fusions: Sequence[Fusion],
     free: Iterable[Node] = (),
     kind: type[Fused] = Fused,
+    cost: Cost | None = None,
 ) -> Program:
     """The program with each fusion as one node of a kind of Fused, in an order close to its own.
 
     No path leads out of a fusion and back. Fusions take copies of the free nodes that they read;
     one of a node that reads none stays that node.
     """
-    return _Gathering(program, fusions, frozenset(free), kind).run()
-
-
-class _Unit(NamedTuple):
-    """What runs at once: nodes in their order, what they read of others, and the loop, if any."""
-
-    nodes: list[Node]
-    inputs: list[Tensor]
-    space: Space | None
+    return _Gathering(program, fusions, frozenset(free), kind, cost).run()
 
 
 class _Gathering:
@@ -61,6 +55,7 @@ class _Gathering:
         fusions: Sequence[Fusion],
         free: frozenset[Node],
         kind: type[Fused],
+        cost: Cost | None,
     ) -> None:
         self.program = program
         self.kind = kind
@@ -74,10 +69,14 @@ class _Gathering:
         for node in reversed(program.nodes):
             if node in fused or (node in free and needed.isdisjoint(node.outputs)):
                 continue
-            self.units.append(_Unit([node], list(node.inputs), None))
+            self.units.append(Unit([node], list(node.inputs), None))
             needed.update(node.inputs)
         # free nodes that others read or wait for come last: they are in units of their own
         self.unit_of = {n: i for i, u in enumerate(self.units) for n in u.nodes}
+        if cost is not None:
+            kept = self.given.union(program.outputs)
+            sources = self.unit_of, self.place, kept, self.free
+            self.units = Recomputing(self.units, *sources, cost).run()
 
     def run(self) -> Program:
         """The program of the units."""
@@ -99,7 +98,7 @@ class _Gathering:
                 outputs = [
                     t
                     for n in unit.nodes
-                    if n not in self.free
+                    if n not in self.free and n not in unit.again
                     for t in n.outputs
                     if t in wanted or readers.get(t, {i}) != {i}
                 ]
@@ -110,7 +109,7 @@ class _Gathering:
         outputs = [new.get(t, t) for t in self.program.outputs]
         return Program(self.program.inputs, outputs, [*order.values()])
 
-    def _unit(self, fusion: Fusion) -> _Unit:
+    def _unit(self, fusion: Fusion) -> Unit:
         """A fusion with the free nodes that it reads."""
         inside = set(fusion.nodes)
         stack = list(fusion.nodes)
@@ -122,13 +121,13 @@ class _Gathering:
         nodes = sorted(inside, key=self.place.__getitem__)
         made = {t for n in nodes for t in n.outputs}
         read = dict.fromkeys(t for n in nodes for t in n.inputs)
-        return _Unit(nodes, [t for t in read if t not in made], fusion.space)
+        return Unit(nodes, [t for t in read if t not in made], fusion.space)
 
-    def _waits(self, unit: _Unit) -> list[int]:
+    def _waits(self, unit: Unit) -> list[int]:
         """Units that run before one although it reads nothing of them."""
         return [self.unit_of[c] for n in unit.nodes for c in n.controls]
 
-    def _last(self, unit: _Unit) -> int:
+    def _last(self, unit: Unit) -> int:
         return self.place[unit.nodes[-1]]
 
     def _feeds(self) -> list[set[int]]:
@@ -142,7 +141,7 @@ class _Gathering:
         return feeds
 
 
-def _fused_node(unit: _Unit, op: Fused, new: dict[Tensor, Tensor]) -> Node:
+def _fused_node(unit: Unit, op: Fused, new: dict[Tensor, Tensor]) -> Node:
     made = derive(unit.nodes[-1], op, tuple([new.get(t, t) for t in unit.inputs]))
     new.update(zip(op.program.outputs, made.outputs, strict=True))
     return made

@@ -108,6 +108,18 @@ CASES = {
         same(lambda xp, x: xp.sum((e := xp.exp(x)) / xp.sum(e, axis=1, keepdims=True) * x)),
         [floats(64, 50, 128)],
     ),
+    "sums so far along rows, 1000 x 1000": (
+        same(lambda xp, x: xp.sum(xp.cumsum(x, axis=1) ** 2)),
+        [floats(1000, 1000)],
+    ),
+    "sums so far along columns": (
+        same(lambda xp, x: xp.sum(xp.cumsum(x, axis=0) ** 2)),
+        [floats(1000, 1000)],
+    ),
+    "medians of rows, 1000 x 1000": (
+        same(lambda xp, x: xp.sum(xp.quantile(x, 0.5, axis=1) ** 2)),
+        [floats(1000, 1000)],
+    ),
     "rests of divisions, 1,000,000": (
         same(lambda xp, x: xp.sum(xp.remainder(x * 10, 0.7) * x)),
         [floats(1_000_000)],

@@ -16,6 +16,7 @@ from ...lower.decompose import decompose
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import Fused, LoopGroup, group_of_fused, group_of_one
 from ...lower.plan import Plan
+from ...lower.split_axes import split_axes
 from ...ops.control import Scan, While
 from ...ops.nn.conv2d import Convolution
 from ...ops.shape.reshaping import Transpose
@@ -24,6 +25,7 @@ from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
+from .kernels.accumulating import accumulation_writer
 from .kernels.behind import goes_behind, writer_with_loop
 from .kernels.convolved import convolution_writer, matrix_writer
 from .kernels.draws import draw_writer
@@ -34,13 +36,14 @@ from .kernels.swept import is_swept, sweep_writer
 from .loops.groups import Kernel as CompiledGroup
 from .loops.groups import kernels_of
 from .loops.launch import runner
-from .loops.policy import TWINS, free_nodes, loops
+from .loops.policy import TWINS, cost, free_nodes, loops
 from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
 _PACKING = convolution_writer, matrix_writer
-_MAKERS = product_writer, sweep_writer, scatter_writer, search_writer, draw_writer
+_FILLERS = search_writer, draw_writer, accumulation_writer
+_MAKERS = product_writer, sweep_writer, scatter_writer, *_FILLERS
 
 
 class LlvmBackend(NumpyBackend):
@@ -68,9 +71,9 @@ class LlvmBackend(NumpyBackend):
 
     def fuse(self, program: Program) -> Program:
         """Loops as Fused nodes."""
-        program = decompose(channels_last(program), is_swept)
-        free = free_nodes(program)
-        program = fuse_loops(program, self._loop_of, free.__contains__, parts=PARTS, twins=TWINS)
+        program = split_axes(decompose(channels_last(program), is_swept))
+        free = free_nodes(program).__contains__
+        program = fuse_loops(program, self._loop_of, free, 1, PARTS, TWINS, cost)
         kernels_of(filter(None, map(self.group, program.nodes)), self.flags)  # all at once
         return with_loops(program, self._goes_behind)
 

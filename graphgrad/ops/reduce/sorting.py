@@ -352,9 +352,55 @@ def _check_ordered(x: TensorType, axis: int) -> None:
 def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """A stable argsort; descending, the reverse of that of the reversed x keeps it stable."""
     if not descending:
-        return xp.argsort(x, axis=axis, stable=True)
-    order = xp.argsort(xp.flip(x, axis=axis), axis=axis, stable=True)
+        return _stable_order(xp, x, axis)
+    order = _stable_order(xp, xp.flip(x, axis=axis), axis)
     return x.shape[axis] - 1 - xp.flip(order, axis=axis)
+
+
+def _stable_order(xp: Any, x: Any, axis: int) -> Any:
+    """A stable argsort, on NumPy by sorts that are not, which take a fifth to half the time."""
+    words = xp is np and x.dtype.kind in "iuf" and x.dtype.itemsize in (4, 8)
+    if not words or x.size < 1024:
+        return xp.argsort(x, axis=axis, stable=True)
+    rows = np.moveaxis(x, axis, -1)
+    bits = max(rows.shape[-1] - 1, 0).bit_length()
+    keys = _keys(rows, 64 - bits)
+    order = _order_without_ties(rows) if keys is None else _order_by_keys(keys, bits)
+    return np.moveaxis(order, -1, axis)
+
+
+def _keys(rows: Any, bits: int) -> Any:
+    """Integers of so many bits, in a new array of uint64, in the order of the elements; or None."""
+    if rows.dtype == np.float32 and bits >= 32:
+        words = (rows + np.float32(0)).view(np.int32)  # -0 is 0
+        keys = (words ^ (words >> 31 | np.int32(-(2**31)))).view(np.uint32)
+        np.copyto(keys, np.uint32(2**32 - 1), where=np.isnan(rows))
+        return keys.astype(np.uint64)
+    if rows.dtype.kind == "f":
+        return None
+    least, most = rows.min(), rows.max()
+    fits = (int(most) - int(least)).bit_length() <= bits
+    return (rows.astype(np.uint64) - least.astype(np.uint64)) if fits else None
+
+
+def _order_by_keys(keys: Any, bits: int) -> Any:
+    """By keys with places in their last bits."""
+    keys <<= np.uint64(bits)
+    keys |= np.arange(keys.shape[-1], dtype=np.uint64)
+    keys.sort(axis=-1)
+    keys &= np.uint64(2**bits - 1)
+    return keys.view(np.int64)
+
+
+def _order_without_ties(rows: Any) -> Any:
+    """The order that only one can be, where no two of a row are equal; some tell most ties."""
+    some = np.sort(rows.reshape(-1)[:: rows.size // 512])
+    if (some[:-1] < some[1:]).all():
+        order = np.argsort(rows, axis=-1)
+        made = np.take_along_axis(rows, order, axis=-1)
+        if (made[..., :-1] < made[..., 1:]).all():
+            return order
+    return np.argsort(rows, axis=-1, stable=True)
 
 
 @documented(Sort)

@@ -12,6 +12,7 @@ from ..emit.call import built_in, possible
 from ..emit.jit import Loaded, host, loaded
 from ..emit.types import FLOATS, element_of
 from . import philox
+from .accumulations import Accumulations
 from .binary_search import NAMES as searches
 from .binary_search import Searching
 from .convolution import NAMES as WINDOWS
@@ -63,6 +64,16 @@ def adding(dtype: DType, rows: bool) -> Callable[..., Any]:
     assert element is not None
     text = "\n".join((*DECLARATIONS, *Adding(element, host()).functions()))
     return load(text, NAMES)[NAMES[0 if rows else 1]]
+
+
+@cache
+def accumulating(dtype: DType, op: str) -> Functions:
+    """The functions of Accumulations for a dtype and one of its ops."""
+    element = element_of(dtype)
+    assert element is not None
+    made = Accumulations(element, op, host())
+    least = "declare i64 @llvm.smin.i64(i64, i64)"
+    return load("\n".join((*DECLARATIONS, least, *made.functions())), made.names)
 
 
 @cache

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ....ir.types import DType
-from ....lower.items import Item, Lowered, Output
+from ....lower.items import Lowered, Output
 from .expressions import HELPERS, PAIRS
 from .tiling import tile
 
@@ -44,9 +44,9 @@ _COSTS = {
 _HELPER = 16
 
 
-def cost_of(item: Item) -> int:
-    """Roughly how many instructions an item takes."""
-    return _COSTS.get(item.name, _HELPER if item.name in HELPERS else 1)
+def cost_of(name: str) -> int:
+    """Roughly how many instructions an item of this name takes."""
+    return _COSTS.get(name, _HELPER if name in HELPERS else 1)
 
 
 Layout = tuple[tuple[int, ...], DType]
@@ -239,7 +239,7 @@ class Nest:
         weights: list[int] = []
         for i, item in enumerate(self.items):
             below = sum(weights[a] for a in item.args if a in self.inner)
-            weights.append(min(cost_of(item) + below, MANY) if i in self.inner else 0)
+            weights.append(min(cost_of(item.name) + below, MANY) if i in self.inner else 0)
         return weights
 
     # --- what is read and written --------------------------------------------------------
@@ -361,7 +361,7 @@ class Nest:
             if item.reduces:
                 work += ACROSS
             elif i in self.inner:
-                work += cost_of(item)
+                work += cost_of(item.name)
             elif i in self.across and i not in self.final:
-                work += 2 * cost_of(item)
+                work += 2 * cost_of(item.name)
         return moved <= MOVED * work

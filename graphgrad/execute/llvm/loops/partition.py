@@ -72,10 +72,10 @@ def divide(nest: Nest, target: Target) -> RowBlocks:
 
 def _cost(nest: Nest) -> int:
     """Roughly how many instructions a vector of elements takes."""
-    cost = 4 + sum(cost_of(nest.items[i]) for step in nest.passes for i in step.computes)
+    cost = 4 + sum(cost_of(nest.items[i].name) for step in nest.passes for i in step.computes)
     if not nest.outer_lanes:
         return cost
-    of_rows = sum(cost_of(nest.items[i]) for i in nest.across - nest.inner - nest.final)
+    of_rows = sum(cost_of(nest.items[i].name) for i in nest.across - nest.inner - nest.final)
     return cost + of_rows // nest.size(nest.row_axes)
 
 

@@ -22,9 +22,11 @@ from ....ops.elementwise.trigonometry import Cos, Sin
 from ....ops.nn.activations import Softplus
 from ..emit.types import Target, element_of
 from .expressions import DIALECT, supported
+from .nest import cost_of
 from .tiling import is_last, leaves_little
 
 ROW = 1 << 14  # elements of a row that stay at hand while it is gone through again
+LONG = {"erf": 40, "erfc": 40, "tanh_slope": 30}  # instructions, more than others take
 TWINS: Twins = {
     Tanh: (TanhSlope,),
     Sigmoid: (SigmoidSlope,),
@@ -74,6 +76,13 @@ def _writable(op: Op, dtypes: tuple[DType, ...], made: DType, target: Target) ->
 
 
 _known = lru_cache(maxsize=4096)(_writable)
+
+
+def cost(node: Node) -> int:
+    """Roughly how many instructions an element-wise node takes for a vector of elements."""
+    dtypes = tuple([t.dtype for t in node.inputs])
+    calls: Any = DIALECT.calls(node.op, dtypes, node.outputs[0].dtype)
+    return sum(LONG.get(n := name_of(call.fn), cost_of(n)) for call in calls.steps)
 
 
 def _reduction(node: Node) -> Loop | None:
