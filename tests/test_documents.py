@@ -172,23 +172,3 @@ def test_files_that_the_architecture_names_are_there():
     there += [f"{path.rpartition('/')[0]}/" for path in there]
     there += [f"/{path.relative_to(ROOT)}" for path in (ROOT / "tests").glob("*.py")]
     assert [name for name in sorted(named) if not any(p.endswith(f"/{name}") for p in there)] == []
-
-
-def test_every_row_of_a_table_has_the_cells_of_its_head():
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    assert {
-        f"{page.relative_to(ROOT)}: {table[0][:60]}"
-        for page in pages
-        for table in tables(page.read_text())
-        if len({cells(row) for row in table}) > 1
-    } == set()
-
-
-def tables(text):
-    """Rows of each table of a page; not those in fenced blocks."""
-    plain = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    return [table.splitlines() for table in re.findall(r"(?:^\|.*\n?)+", plain, re.MULTILINE)]
-
-
-def cells(row):
-    return re.sub(r"`[^`]*`|\\\|", "", row.strip()).count("|")
