@@ -97,7 +97,7 @@ def test_programs_before_and_after_a_pass():
     removed = [n.type for name in names[1:] for n in passes.diff(name).removed]
     assert "Multiply" in removed or len(passes.programs[-1][1].nodes) < 4
     assert "made by the pass" in gg.to_dot(passes.programs[-1][1], made_by=passes.made_by)
-    with pytest.raises(KeyError, match="no pass 'nothing'"):
+    with pytest.raises(KeyError, match="no pass named 'nothing'"):
         passes.diff("nothing")
     with pytest.raises(KeyError, match="first pass"):
         passes.diff(names[0])

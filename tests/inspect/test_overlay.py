@@ -53,7 +53,7 @@ def test_a_wide_span_is_logarithmic():
     assert overlay.log
     assert np.allclose(np.diff(np.log(overlay.legend())), np.log(1e6) / 4)
     assert not gg.Overlay({nodes[0]: 1e-6, nodes[1]: 1.0}, log=False).log
-    with pytest.raises(ValueError, match="above zero"):
+    with pytest.raises(ValueError, match="not negative, of which one is positive"):
         gg.Overlay({nodes[0]: 0.0}, log=True)
 
 
@@ -69,7 +69,7 @@ def test_zero_is_off_a_logarithmic_scale():
     assert not gg.Overlay({nodes[0]: 0.0, nodes[1]: 1.0, nodes[2]: 1000.0}).log
     assert not gg.Overlay({nodes[0]: -1e-9, nodes[1]: 1e-6, nodes[2]: 1.0}).log
     assert gg.Overlay({nodes[0]: 0.0, nodes[1]: 2.0}, log=True).legend()[:2] == [0.0, 2.0]
-    with pytest.raises(ValueError, match="above zero"):
+    with pytest.raises(ValueError, match="not negative, of which one is positive"):
         gg.Overlay({nodes[0]: -1.0, nodes[1]: 2.0}, log=True)
 
 
