@@ -22,6 +22,7 @@ const SPELLINGS = [
   [/\bgg\./g, ""],
   [/\bgradient clipping\b|\bclip(ping)? (the )?gradients?\b/gi, "clip_norm"],
   [/\bdraw(ing)? (a |the )?graphs?\b/gi, "visualization"],
+  [/\b(sav|stor|serializ|serialis)(e|es|ing) (a |the |my )?(model|graph)s?\b/gi, "files save"],
   [/\b(dynamic|unknown) (tensor )?shapes?\b|\b(tensor )?shapes? unknown\b/gi, "open lengths"],
   [/\blearning rates?( schedules?)?\b/gi, "optimizers"],
   [/^\s*error\s*$/i, "errors"],

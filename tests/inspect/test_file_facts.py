@@ -105,3 +105,12 @@ def test_the_panel_says_it(opened):
     for said in ("ONNX operator", "Gemm", "General Matrix", "transB = 1", "axes = [1, 2]"):
         assert said in panel
     assert page.complaints() == []
+
+
+def test_long_lengths_are_left_out_of_types_on_edges():
+    with gg.Graph():
+        long, short = gg.placeholder(("p2o.DynamicDimension.0", 3, "N", 4)), "f64[...,3,N,4]"
+        y = gg.exp(gg.tanh(long))
+        z = gg.exp(gg.placeholder(("batch_of_pictures", 2)))
+    assert f'label="{short}"' in gg.to_dot(y)
+    assert 'label="f64[batch_of_pictures,2]"' in gg.to_dot(z)

@@ -400,3 +400,35 @@ def test_on_a_tablet_the_picture_has_all_the_room_until_something_is_chosen(open
     assert page.do(width) < 600
     ((left, _, right, _),) = rects(page, "#picture .item.selected .shape")
     assert 0 <= left < right <= page.do(width)
+
+
+def test_a_wide_picture_opens_where_its_first_node_is(opened):
+    with gg.Graph():
+        x = gg.placeholder((3,), name="first")
+        ends = [gg.identity(x, name=f"one_of_eight_readers_{i}") for i in range(8)]
+    page = opened(ends, **PHONE)
+    assert page.do("document.getElementById('world').getBoundingClientRect().width") > 390
+    ((left, top, right, bottom),) = rects(page, '#picture .item[aria-label^="first"]')
+    assert left >= 0
+    assert right <= 390
+    assert top >= 0
+    assert bottom <= 844
+
+
+def test_a_search_finds_what_is_called_so_before_what_stands_in_it(opened):
+    with gg.Graph():
+        x = gg.placeholder((3,), name="x")
+        with gg.name_scope("part"):
+            inner = gg.identity(x, name="inner")
+        y = gg.identity(gg.identity(inner, name="of_part_two"), name="a_part")
+    page = opened(y)
+    page.do("document.getElementById('query').focus()")
+    page.type("part")
+    page.key("Enter", "\r")
+    page.settled()
+    found = texts(page, "#panel h2")
+    for _ in range(2):
+        page.key("n")
+        page.settled()
+        found += texts(page, "#panel h2")
+    assert found == ["a_part", "part/inner", "of_part_two"]

@@ -102,3 +102,16 @@ def test_copies_files_and_gradients_keep_them(rows, tmp_path):
     for graph in (h.graph.copy(), gg.load(tmp_path / "a.gg").graph):
         loop = next(n for n in graph.nodes if n.type == "Scan")
         assert names(loop.outputs[0]) == ["h", "row"]
+
+
+def test_a_carry_may_be_called_as_something_outside_that_the_body_reads():
+    with gg.Graph():
+        h = gg.placeholder((3,), name="h")
+        xs = gg.placeholder((2, 3), name="x")
+        scanned = gg.scan(lambda c, x: (c * h + x, None), h * 2.0, xs)[0]
+        looped = gg.while_loop(lambda h: gg.sum(h) < 9.0, lambda h_: h_ + h, h)
+        f = gg.compile([h, xs], [scanned, looped, gg.gradients(gg.sum(scanned), h)])
+    a, b, da = f([1.0, 2.0, 3.0], [[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]])
+    assert a.tolist() == [3.0, 19.0, 59.0]  # (2 h h + 1) h + x
+    assert b.tolist() == [2.0, 4.0, 6.0]
+    assert da.tolist() == [7.0, 25.0, 55.0]  # 6 h h + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.node import Node, Tensor
 from ..scene.boxes import Box
 from ..scene.edges import Edge
-from ..scene.wording import short_type
+from ..scene.wording import brief_type
 
 __all__ = ["Link", "PictureItem"]
 
@@ -76,7 +76,7 @@ class Link:
         if not tensors:
             return "control"
         types = dict.fromkeys(t.type for t in tensors)
-        text = short_type(next(iter(types)))
+        text = brief_type(next(iter(types)))
         if len(types) > 1:
             text = f"{len(tensors)} tensors"
         elif len(tensors) > 1:

@@ -85,7 +85,10 @@ class Overlay:
         self.least = min((v for v in finite if v > 0.0), default=0.0)
         self.log = self._spans_much() if log is None else truth("log", log)
         if self.log and finite and (self.low < 0.0 or not self.least):
-            raise ValueError(f"log=True takes numbers that are not negative, got {self.low}")
+            raise ValueError(
+                "log=True takes numbers that are not negative, of which one is positive, got "
+                f"{self.low}"
+            )
 
     @classmethod
     def of_values(

@@ -17,6 +17,7 @@ from ...regions.rules import BuiltinRule, Rule, as_rule, find_rule
 from .escape import shortened as shortened
 from .escape import visible as visible
 
+_LONG_TYPE, _LONG_LENGTH = 30, 14
 _HIDDEN = ("shape", "dtype", "value", "initial")
 _KINDS = {
     "Placeholder": "input",
@@ -56,6 +57,16 @@ def short_dtype(dtype: DType) -> str:
 def short_type(type: TensorType) -> str:
     """`f32[64,N]`; an unknown length is `?`, a long name shortened."""
     dims = ",".join("?" if d is None else shortened(str(d), 30) for d in type.shape)
+    return f"{short_dtype(type.dtype)}[{dims}]"
+
+
+def brief_type(type: TensorType) -> str:
+    """`f32[...,16,N]`: of a type that is long, long lengths are left out."""
+    text = short_type(type)
+    if len(text) <= _LONG_TYPE:
+        return text
+    brief = [d if isinstance(d, int) or len(str(d)) <= _LONG_LENGTH else "..." for d in type.shape]
+    dims = ",".join("?" if d is None else str(d) for d in brief)
     return f"{short_dtype(type.dtype)}[{dims}]"
 
 

@@ -69,8 +69,8 @@ def to_dot(
     are settled by this.
 
     Parameters:
-        shown: a graph, tensors, a compiled function, a program, a single node or region with what
-            is around it, or what `graph_diff` returns.
+        shown: a graph, tensors, a compiled function, a program, a model of gg.onnx.load, a single
+            node or region with what is around it, or what `graph_diff` returns.
         title: default: the graph's name, if it was given one.
         saved_edges: whether to draw (dotted) the edges from the forward pass into gradients: True,
             False, or "auto": up to 300 nodes.
