@@ -183,10 +183,13 @@ def _written(group: LoopGroup) -> Written:
 
 
 def _alone(elements: Elements) -> Written | None:
-    """The one ufunc that a group is, as it is."""
+    """The one ufunc that a group is, as it is. What one node reads twice is an input twice, and its
+    loop reads the first."""
     fn, operands, _ = elements.steps[0]
-    alone = len(elements.steps) == 1 and operands == tuple(range(elements.arity))
-    if not (alone and isinstance(fn, np.ufunc)):
+    if len(elements.steps) > 1 or not isinstance(fn, np.ufunc):
+        return None
+    first = [i if i in operands else operands[0] for i in range(elements.arity)]
+    if operands != tuple(first):
         return None
     run = writing(fn)
     *inputs, y = elements.values
@@ -201,6 +204,9 @@ def _whole(elements: Elements) -> Written:
         for s in elements.steps
         if isinstance(s.fn, ReductionStep)
     }
+    if reduces and len(elements.steps) == 1 and elements.arity == 1:
+        (alone,) = reduces.values()
+        return Written(lambda threads: alone, ())
     writer = Writer(elements, elements.steps, names, reduces, elements.values.__getitem__, True)
     body = writer.write([*names.values(), *output_names(elements)])
     return Written(lambda threads: body.run, body.overwrites)
