@@ -34,6 +34,7 @@ from .body import Writer, output_names, writing
 from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .partition import Shape, blocks_of
 from .reduce import Reduce, means, reducer
+from .sums import summed
 
 BLOCK = 1 << 17  # bytes of one value in a block
 SCRATCH = 1 << 21  # bytes of all values in a block
@@ -198,6 +199,9 @@ def _alone(elements: Elements) -> Written | None:
 
 def _whole(elements: Elements) -> Written:
     """A small group as one function of all inputs and outputs."""
+    sums = summed(elements)
+    if sums is not None:
+        return Written(lambda threads: sums, ())
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)
