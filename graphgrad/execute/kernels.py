@@ -19,7 +19,15 @@ from ..lower.specialise import specialise, with_lengths
 from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
-__all__ = ["ArrayFunction", "Kernel", "Kernels", "Pairs", "PartialKernel", "one_call_per_node"]
+__all__ = [
+    "ArrayFunction",
+    "Kernel",
+    "Kernels",
+    "Pairs",
+    "PartialKernel",
+    "TupleKernel",
+    "one_call_per_node",
+]
 
 SIZES = 16  # sets of shapes for which what runs is kept
 ArrayFunction = Callable[..., tuple[Array, ...]]
@@ -37,6 +45,17 @@ class PartialKernel:
     def __call__(self, *arrays: Any) -> Any:
         """As fn does."""
         return self.fn(*arrays[:-1], *self.own, arrays[-1])
+
+
+class TupleKernel:
+    """A kernel that is fn((*inputs,), output): the code of a plan makes the tuple itself."""
+
+    def __init__(self, fn: Callable[[Sequence[Any], Any], object]) -> None:
+        self.fn = fn
+
+    def __call__(self, *arrays: Any) -> Any:
+        """As fn does."""
+        return self.fn(arrays[:-1], arrays[-1])
 
 
 class Kernels:

@@ -20,6 +20,7 @@ from ...ir.types import DType, lengths
 from ...lower.alias import nbytes
 from ...ops.elementwise.accumulate import AddN
 from ...ops.elementwise.arithmetic import Add
+from ..kernels import TupleKernel
 from .elements import Elements, Shape
 
 LEAST = 12  # terms; below this calls of `add` are as fast
@@ -122,9 +123,7 @@ def _summing(
         zero = -zero  # of a sum of -0.0, too
     alone = math.prod(shape) == 1  # NumPy would add such rows in pairs
 
-    def run(*arrays: Any) -> None:
-        out = arrays[-1]
-        terms = arrays[:-1] if order is None else [arrays[i] for i in order]
+    def write(terms: Sequence[Any], out: Any) -> None:
         try:
             together = join(terms)
         except TypeError:  # one of them does not lie in row-major order
@@ -136,7 +135,9 @@ def _summing(
         else:
             reduce(row, 0, dtype, out, False, zero)
 
-    return run
+    if order is None:
+        return TupleKernel(write)
+    return TupleKernel(lambda inputs, out: write([inputs[i] for i in order], out))
 
 
 def _one_by_one(terms: Sequence[Any], out: Any) -> None:

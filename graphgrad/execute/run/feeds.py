@@ -155,8 +155,9 @@ def _all_alike(count: int, type_: TensorType) -> Callable[[tuple[Any, ...]], boo
         if len(args) != count:
             return False
         for a in args:
-            if type(a) is not ndarray or a.dtype is not dtype or a.ndim != 1 or len(a) != length:
-                return False
+            if type(a) is ndarray and a.dtype is dtype and a.ndim == 1 and len(a) == length:
+                continue
+            return False
         return True
 
     if len(shape) != 1:

@@ -25,7 +25,7 @@ import numpy as np
 from ...ir.node import Tensor
 from ...ir.types import TensorType
 from ...lower.plan import Plan, Result, Step
-from ..kernels import ArrayFunction, PartialKernel
+from ..kernels import ArrayFunction, PartialKernel, TupleKernel
 from ..results import add_note, sealed, taken
 from .arena import NextValues, Renewed, fixed_arrays, is_gathered, is_renewed
 
@@ -104,6 +104,9 @@ class _Space:
             parts.append(f"{name(slot)} = array({place})")
         fn: Any = step.kernel
         own: list[str] = []
+        together = isinstance(fn, TupleKernel)
+        if together:
+            fn = fn.fn
         if isinstance(fn, PartialKernel):
             own = [self._named("k", one) for one in fn.own]
             fn = fn.fn
@@ -111,7 +114,7 @@ class _Space:
         outputs = [name(slot) for slot in step.outputs]
         args = [name(slot) for slot in step.inputs]
         if step.writes:
-            args += own
+            args = [f"({' '.join([f'{arg},' for arg in args])})"] if together else args + own
             parts.append(f"{kernel}({', '.join(args + outputs)})")
         elif self._is_placed(at, step.outputs[0]):  # one of the arguments may be in its slot
             place = self._place(step.outputs[0])
