@@ -65,6 +65,23 @@ def test_a_sum_of_negative_zeros_is_one(shape, dtype):
     assert np.signbit(f(*zeros).imag).all() == (dtype == "complex64")
 
 
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("start", [0, -0.0, 1.5])
+def test_a_sum_may_begin_with_a_number(shape, start):
+    with gg.Graph():
+        xs = [gg.placeholder(shape, "float32") for _ in range(LEAST)]
+        number = gg.constant(start, "float32")
+        y = summed([number, *xs])
+        f = gg.compile(xs, y, backend="numpy", optimize=False)
+        g = gg.compile([number, *xs], y, backend="numpy", optimize=False)
+    assert types(f) == ["AddN"]
+    arrays = drawn(np.random.default_rng(5), shape, "float32", LEAST)
+    zeros = [np.full(shape, -0.0, "float32")] * LEAST
+    for given in (arrays, zeros):
+        assert f(*given).tobytes() == in_order([np.float32(start), *given]).tobytes()
+        assert g(2.5, *given).tobytes() == in_order([np.float32(2.5), *given]).tobytes()
+
+
 @pytest.mark.parametrize("shape", [(3, 5), (3, 1)])
 def test_terms_in_another_order_of_memory(shape):
     with gg.Graph():

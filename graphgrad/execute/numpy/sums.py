@@ -18,6 +18,8 @@ from ...ir.node import Node, Tensor
 from ...ir.program import Program, derive
 from ...ir.types import DType, lengths
 from ...lower.alias import nbytes
+from ...lower.loop_ir import is_number
+from ...ops.base import Constant
 from ...ops.elementwise.accumulate import AddN
 from ...ops.elementwise.arithmetic import Add
 from ..kernels import TupleKernel
@@ -46,8 +48,12 @@ def gather_sums(program: Program) -> Program:
     for node in program.nodes:
         if node in inside:
             continue
-        chain = sums.get(node)
-        op, reads = (node.op, node.inputs) if chain is None else (AddN(), _terms(chain))
+        op, reads = node.op, node.inputs
+        if node in sums:
+            first, op, reads = _first(sums[node]), AddN(), _terms(sums[node])
+            if first is not None:
+                made[first] = first
+                reads = (*first.outputs, *reads[1:])
         made[node] = derive(node, op, tuple([new.get(t, t) for t in reads]))
         made[node].controls = tuple([made[c] for c in node.controls])
         pairs = zip(node.outputs, made[node].outputs, strict=True)
@@ -55,8 +61,17 @@ def gather_sums(program: Program) -> Program:
     return Program(program.inputs, [new.get(t, t) for t in program.outputs], [*made.values()])
 
 
-def _terms(chain: Sequence[Node]) -> list[Tensor]:
-    return [chain[0].inputs[0], *[node.inputs[1] for node in chain]]
+def _terms(chain: Sequence[Node]) -> tuple[Tensor, ...]:
+    return (chain[0].inputs[0], *[node.inputs[1] for node in chain])
+
+
+def _first(chain: Sequence[Node]) -> Node | None:
+    """The number that is the first term, as an array: Python's `sum` begins with 0."""
+    x, y = chain[0].inputs[0], chain[0].outputs[0]
+    if x.shape == y.shape:
+        return None
+    value: Any = x.node.op.kernel(np)
+    return derive(x.node, Constant(np.full(lengths(y.type), value, y.dtype)), ())
 
 
 def _chains(program: Program) -> Iterator[list[Node]]:
@@ -64,9 +79,12 @@ def _chains(program: Program) -> Iterator[list[Node]]:
     readers = Counter([t for node in program.nodes for t in node.inputs])
     readers.update([*program.outputs, *program.inputs])
     waited = {c for node in program.nodes for c in node.controls}
+    given = frozenset(program.inputs)
     open_: dict[Tensor, list[Node]] = {}
     for node in program.nodes:
-        if type(node.op) is not Add or not _is_small(node) or node.controls or node in waited:
+        if type(node.op) is not Add or not _is_small(node, given):
+            continue
+        if node.controls or node in waited:
             continue
         y = node.outputs[0]
         chain = open_.pop(node.inputs[0], None)
@@ -80,9 +98,14 @@ def _chains(program: Program) -> Iterator[list[Node]]:
     yield from open_.values()
 
 
-def _is_small(node: Node) -> bool:
+def _is_small(node: Node, given: frozenset[Tensor]) -> bool:
+    """Whether a node adds up small arrays of one type, the first one maybe a number."""
     y = node.outputs[0].type
-    return y.static and _is_summed(y.dtype, lengths(y)) and all(t.type == y for t in node.inputs)
+    if not y.static or not _is_summed(y.dtype, lengths(y)) or node.inputs[1].type != y:
+        return False
+    x = node.inputs[0]
+    number = x not in given and is_number(x.node.op) and x.dtype is y.dtype and x.shape == ()
+    return x.type == y or number
 
 
 def _is_summed(dtype: DType, shape: Shape) -> bool:
