@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import sys
+import threading
 import weakref
 
 import numpy as np
@@ -221,3 +223,39 @@ def test_functions_that_write_the_same_variables_in_turn():
         alone()
         a *= 2.0
         assert (float(g.state[v]), float(g.state[w])) == (a, b)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_who_reads_in_another_thread_sees_one_moment(backend):
+    with gg.Graph() as g:
+        vs = [gg.variable(np.zeros(3)) for _ in range(20)]
+        step = gg.compile([], [], updates={v: v + 1.0 for v in vs}, backend=backend)
+        look = gg.compile([], gg.stack(vs), backend=backend)
+    nodes = [v.node for v in vs]
+    wrong, done = [], threading.Event()
+
+    def read():
+        while not done.is_set():
+            for values in (
+                look(),
+                np.stack(g.state.read(nodes)),
+                np.stack(g.state.copy().read(nodes)),
+            ):
+                if (values != values[0, 0]).any():
+                    wrong.append(values)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(1000):
+            step()
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert not wrong
+    assert (g.state[vs[0]] == 1000.0).all()
