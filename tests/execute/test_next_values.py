@@ -259,3 +259,85 @@ def test_who_reads_in_another_thread_sees_one_moment(backend):
         sys.setswitchinterval(interval)
     assert not wrong
     assert (g.state[vs[0]] == 1000.0).all()
+
+
+def test_no_set_is_made_where_one_is_free(monkeypatch):
+    made = []
+    monkeypatch.setattr(arena, "_Set", lambda types, new=arena._Set: made.append(1) or new(types))
+    _, _, _, step = two()
+    for _ in range(20):
+        step()
+    assert len(made) == 2
+    assert not is_gathered(tensor_type((arena.LARGE,), "int8"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_variables_of_one_next_value(backend):
+    with gg.Graph() as g:
+        a, b = gg.variable(np.array([[2.0, 1.0], [1.0, 3.0]])), gg.variable(np.eye(2))
+        new = gg.linalg.inv(a) + gg.sort(b, 0)
+        step = gg.compile([], gg.sum(a * b), updates={a: new, b: new}, backend=backend)
+    for _ in range(4):
+        x, y = g.state[a], g.state[b]
+        step()
+        values = g.state.read([a.node, b.node])
+        for value in values:
+            np.testing.assert_allclose(value, np.linalg.inv(x) + np.sort(y, 0))
+            assert not value.flags.writeable
+        assert not np.may_share_memory(*values)
+
+
+def test_a_step_of_random_numbers_is_counted():
+    with gg.Graph() as g:
+        v = gg.variable([0.0, 0.0])
+        step = gg.compile([], v, updates={v: v * 0.0 + gg.random.normal((2,))}, backend="numpy")
+    drawn = [step().tolist() for _ in range(5)]
+    assert len({tuple(row) for row in drawn}) == 5
+    assert g.state.runs == 5
+
+
+def test_values_of_another_kind_and_those_lent_are_committed():
+    g, v, w, step = two()
+    g.state.commit({v.node: np.zeros(2), w.node: np.ones(())}, own=True)
+    step()
+    with g.state.lent([v.node, w.node]) as alone:
+        assert alone == [False, False]
+
+    class Elsewhere:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([7.0, 7.0])
+
+    g.state.commit({v.node: Elsewhere()})
+    assert step()[0] == 14.0
+    assert g.state[v].tolist() == [8.0, 8.0]
+
+
+def test_a_backend_that_compiles_in_its_own_way_is_asked():
+    class Own(NumpyBackend):
+        def compile(self, program):
+            compiled.append(program)
+            return super().compile(program)
+
+    compiled = []
+    g, v, w, step = two(Own())
+    assert step()[0] == 0.0
+    assert (len(compiled), g.state[v].tolist(), g.state[w]) == (1, [1.0, 1.0], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wrong"), [((4,), (4, 1)), ((4,), (5,)), ((4,), ()), ((2, 3), (3, 2)), ((), (1,))]
+)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_of_one_type_are_looked_at_one_by_one(shape, wrong, backend):
+    with gg.Graph():
+        xs = [gg.placeholder(shape) for _ in range(3)]
+        f = gg.compile(xs, xs[0] + xs[1] + xs[2], backend=backend)
+    arrays = [np.ones(shape)] * 3
+    assert (f(*arrays) == 3.0).all()
+    for at_ in range(3):
+        given = [*arrays]
+        given[at_] = np.ones(wrong)
+        with pytest.raises(gg.ShapeError):
+            f(*given)
+    with pytest.raises(TypeError, match="missing"):
+        f(*arrays[:2])

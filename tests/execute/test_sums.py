@@ -191,3 +191,23 @@ def test_what_runs_before_another_stays_before_it():
     (after,) = (n for n in made.nodes if n.controls)
     assert (after.type, after.controls[0].type) == ("Add", "Sin")
     assert set(after.controls) <= set(made.nodes)
+
+
+def test_what_others_wait_for_stays():
+    with gg.Graph():
+        xs = [gg.placeholder((2,)) for _ in range(2 * LEAST)]
+        y = summed(xs)
+        z = gg.sin(xs[0])
+        z.node.controls = (y.node.inputs[0].node,)
+        program = Program(xs, [y, z])
+    assert [n.type for n in gather_sums(program).nodes] == ["AddN", "Add", "Add", "Sin"]
+
+
+def test_numbers_that_are_not_numpys_are_added_one_by_one():
+    pytest.importorskip("ml_dtypes")
+    with gg.Graph():
+        xs = [gg.placeholder((2,), gg.bfloat16) for _ in range(LEAST)]
+        f = gg.compile(xs, summed(xs), backend="numpy")
+    assert "AddN" not in types(f)
+    arrays = [np.full(2, i, gg.bfloat16) for i in range(LEAST)]
+    assert f(*arrays).tolist() == [sum(range(LEAST))] * 2
