@@ -368,6 +368,7 @@ class CompiledFunction(Generic[T_co]):
         self._changes = access.changes
         pairs = zip_longest(access.read, access.written)
         self._reads_again = access.read if all(starmap(is_, pairs)) else ()
+        self._advances = executable.run.seals and bool(self._reads_again)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -444,7 +445,7 @@ class CompiledFunction(Generic[T_co]):
         if self._stays and self._read:
             return self._packed(self._run_where_it_is(arrays))
         if self._read:
-            arrays = (*arrays, *self._state.read(self._read))
+            arrays = arrays + self._state.for_run(self._read)
         return self._packed(self._run(*arrays))
 
     def _run_where_it_is(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
@@ -463,12 +464,20 @@ class CompiledFunction(Generic[T_co]):
     def _update(self, arrays: tuple[Any, ...]) -> Any:
         """A run that writes; it is this thread's turn."""
         update = self._update_in_place if self._lends else self._update_anew
-        return self._packed(having(RUN, self._state.runs, update, arrays))
+        runs = self._state.runs
+        if RUN.get() is runs:
+            return self._packed(update(arrays))
+        return self._packed(having(RUN, runs, update, arrays))
 
     def _update_anew(self, arrays: tuple[Any, ...]) -> Sequence[Any]:
         state = self._state
-        values = (state.there if self._stays else state.read)(self._read)
-        results: Sequence[Any] = self._run(*arrays, *values)
+        if self._stays:
+            results: tuple[Any, ...] = self._run(*arrays, *state.there(self._read))
+        else:
+            results = self._run(*(arrays + state.for_run(self._read)))
+        if self._advances:
+            state.advance(self._read, results[self._request.arity :], self._access.counted)
+            return results
         written = self._written_of(results)
         state.commit(written, self._access.counted, own=self._stays, read=self._reads_again)
         return results

@@ -34,6 +34,8 @@ class Compiled:
                  next values. Then a call takes two keywords: `alone`, whether nobody else has the
                  value, for each of these; and `give_back`, called with the values where a run fails
     on_mesh      whether its arrays are divided among the devices of a mesh
+    seals        whether it returns next values of variables as read-only arrays of NumPy's, which
+                 it writes again only where nobody holds one
     """
 
     refines: bool = False
@@ -42,6 +44,7 @@ class Compiled:
     keeps_state: bool = False
     lends: Sequence[int] = ()
     on_mesh: bool = False
+    seals: bool = False
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """One array for each output."""

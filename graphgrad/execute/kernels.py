@@ -19,13 +19,43 @@ from ..lower.specialise import specialise, with_lengths
 from ..lower.widen import widen
 from .results import add_note, own, promised, reading
 
-__all__ = ["ArrayFunction", "Kernel", "Kernels", "Pairs", "one_call_per_node"]
+__all__ = [
+    "ArrayFunction",
+    "Kernel",
+    "Kernels",
+    "Pairs",
+    "PartialKernel",
+    "TupleKernel",
+    "one_call_per_node",
+]
 
 SIZES = 16  # sets of shapes for which what runs is kept
 ArrayFunction = Callable[..., tuple[Array, ...]]
 Make = Callable[[Any], Kernel | None]
 MakeWriter = Callable[[Node, int], Kernel | None]
 Overwrites = Callable[[Node], Pairs]
+
+
+class PartialKernel:
+    """A kernel that is fn(*inputs, *own, output): the code of a plan calls fn itself."""
+
+    def __init__(self, fn: Kernel, *own: Any) -> None:
+        self.fn, self.own = fn, own
+
+    def __call__(self, *arrays: Any) -> Any:
+        """As fn does."""
+        return self.fn(*arrays[:-1], *self.own, arrays[-1])
+
+
+class TupleKernel:
+    """A kernel that is fn((*inputs,), output): the code of a plan makes the tuple itself."""
+
+    def __init__(self, fn: Callable[[Sequence[Any], Any], object]) -> None:
+        self.fn = fn
+
+    def __call__(self, *arrays: Any) -> Any:
+        """As fn does."""
+        return self.fn(arrays[:-1], arrays[-1])
 
 
 class Kernels:

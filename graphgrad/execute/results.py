@@ -71,6 +71,25 @@ def taken(t: Tensor, copied: bool) -> Callable[[Any], Array]:
     return take
 
 
+def sealed(made: Any) -> Array:
+    """The array, which is read-only from now on."""
+    made.setflags(False)  # write; by keyword it takes twice as long
+    array: Array = made
+    return array
+
+
+def sealing(run: Callable[..., tuple[Array, ...]], kept: int) -> Callable[..., tuple[Array, ...]]:
+    """run, whose results are read-only but for those kept first, which are the caller's."""
+
+    def sealed_run(*arrays: Any) -> tuple[Array, ...]:
+        results = run(*arrays)
+        for made in results[kept:]:
+            sealed(made)
+        return results
+
+    return sealed_run
+
+
 def _is_foreign(made: Any) -> bool:
     """Whether this is not an array, or one whose memory is not NumPy's, or not to be written."""
     if type(made) is not np.ndarray or not made.flags.writeable:

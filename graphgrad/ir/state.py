@@ -55,11 +55,12 @@ class State:
 
     def __init__(self, graph: Any = None) -> None:
         self.graph = graph
-        self._values: dict[Any, Any] = {}
+        self._values: dict[Any, Any] = {}  # None for those that are ahead
         self._foreign = False  # whether any value was not NumPy's
         self._own: set[Any] = set()  # whose values no copy of the state has
         self._lent = False  # whether a run may take the memory of values
-        self._latest: tuple[Any, list[Any]] = (), []  # variables read last, and their values
+        # variables read or written last, their values, and whether these are ahead of the others
+        self._latest: tuple[tuple[Any, ...], tuple[Any, ...], bool] = (), (), False
         self.runs = 0
         self.turn = Turn(_refused)
 
@@ -72,16 +73,27 @@ class State:
 
         Raises: StateError for a value that was given to a run that failed (`donate=True`).
         """
-        latest, values = self._latest
+        return [_shown(value) for value in self.for_run(tuple(variables))]
+
+    def for_run(self, variables: tuple[Any, ...]) -> tuple[Array, ...]:
+        """As `read`, for a run, which lets nobody have them for longer than it takes.
+
+        Parameters: variables: nodes of variables.
+
+        Returns: a tuple of NumPy arrays, which are not to be written.
+
+        Raises: StateError for a value that was given to a run that failed (`donate=True`).
+        """
+        latest, found, _ = self._latest
         if latest is variables:
-            return [*values]
-        nodes = tuple(variables)
+            return found
         with _lock:
-            values = [self._values[v] if v in self._values else _initial(v) for v in nodes]
-            if not self._foreign and nodes is variables:
-                self._latest = nodes, values
-                return [*values]
-        return self._fetched(nodes, values) if self._foreign else values
+            known = self._settled()
+            values = tuple([known[v] if v in known else _initial(v) for v in variables])
+            if not self._foreign:
+                self._latest = variables, values, False
+                return values
+        return self._fetched(variables, values)
 
     def held(self, variables: Iterable[Any]) -> list[Any]:
         """As `read`, each value as the run that made it left it: on a device, maybe.
@@ -91,16 +103,25 @@ class State:
         Returns: a list of arrays, which are not to be written.
         """
         with _lock:
-            return [self._values[v] if v in self._values else _initial(v) for v in variables]
+            known = self._settled()
+            return [known[v] if v in known else _initial(v) for v in variables]
 
-    def _fetched(self, nodes: Sequence[Any], values: list[Any]) -> list[Array]:
+    def _settled(self) -> dict[Any, Any]:
+        """What was written, by variable, for who has the lock."""
+        variables, values, ahead = self._latest
+        if ahead:
+            self._values.update(zip(variables, values, strict=True))
+            self._latest = variables, values, False
+        return self._values
+
+    def _fetched(self, nodes: Sequence[Any], values: tuple[Any, ...]) -> tuple[Array, ...]:
         """Values as arrays of NumPy's. Those that were given to a run are read after it."""
         try:
-            return [fetched(value) for value in values]
+            return tuple(map(fetched, values))
         except Exception:
             if not any_gone(values):
                 raise
-        return self.turn.take(lambda: [fetched(value) for value in self.there(nodes)])
+        return self.turn.take(lambda: tuple(map(fetched, self.there(nodes))))
 
     def there(self, variables: Iterable[Any]) -> list[Any]:
         """As `held`, for who has the turn.
@@ -171,18 +192,44 @@ class State:
             else:
                 foreign = True
         with _lock:
-            self._values.update(values)
+            self._settled().update(values)
             self._foreign = self._foreign or foreign
             again = read and not self._foreign
-            self._latest = (read, [*values.values()]) if again else ((), [])
+            self._latest = (read, tuple(values.values()), False) if again else ((), (), False)
             if own:
                 self._own.update(values)
             elif self._own:
                 self._own.difference_update(values)
             self.runs += runs
 
+    def advance(self, variables: tuple[Any, ...], values: tuple[Array, ...], runs: int = 0) -> None:
+        """Write many variables together, whoever has the turn, in the time that one takes.
+
+        Old values that nobody reads are given up.
+
+        Parameters:
+            variables: nodes of variables, the very tuple that is to be read next.
+            values: for each a read-only array of NumPy's, which becomes the state's.
+            runs: how many runs are counted with it.
+
+        Returns: nothing.
+        """
+        if self._foreign:
+            self.commit(dict(zip(variables, values, strict=True)), runs)
+            return
+        with _lock:
+            before = self._latest
+            if before[2] and before[0] is variables:
+                self._latest = variables, values, True
+            else:
+                old = self._settled()
+                new = old | dict.fromkeys(variables)
+                self._values, self._latest = new, (variables, values, True)
+                self._own.difference_update(variables)
+            self.runs += runs
+
     def __getitem__(self, variable: Any) -> Array:
-        return self.read([self._node(variable)])[0].copy()
+        return self.for_run((self._node(variable),))[0].copy()
 
     def __setitem__(self, variable: Any, value: Any) -> None:
         node = self._node(variable)
@@ -292,7 +339,7 @@ class State:
         """Those of its graph, and of others those that were written."""
         yield from (t.node for t in graph.variables)
         with _lock:
-            written = list(self._values)
+            written = list(self._settled())
         yield from (node for node in written if node.graph is not graph)
 
     def values(self) -> dict[Any, Array]:
@@ -307,9 +354,9 @@ class State:
     def _written(self) -> tuple[dict[Any, Array], int]:
         """What was written, as arrays of NumPy's, and the number of runs, of one moment."""
         with _lock:
-            values, runs = dict(self._values), self.runs
+            values, runs = dict(self._settled()), self.runs
         if not self._foreign:
-            return values, runs
+            return {v: _shown(value) for v, value in values.items()}, runs
         try:
             return {v: fetched(value) for v, value in values.items()}, runs
         except Exception:
@@ -335,7 +382,7 @@ class State:
     def _clear(self) -> None:
         with _lock:
             self._values.clear()
-            self._latest = (), []
+            self._latest = (), (), False
             self._own.clear()
             self.runs = 0
 
@@ -356,7 +403,8 @@ class State:
         """A copy. From now on two have the arrays, so no run may be given their memory."""
         new = State(self.graph)
         with _lock:
-            new._values, new._foreign, new.runs = dict(self._values), self._foreign, self.runs
+            values = dict(self._settled())
+            new._values, new._foreign, new.runs = values, self._foreign, self.runs
             self._own.clear()
         return new
 
@@ -400,6 +448,11 @@ def _fitting(node: Any, value: Any) -> Array:
 def _type(node: Any) -> TensorType:
     type: TensorType = node.outputs[0].type
     return type
+
+
+def _shown(value: Array) -> Array:
+    """A value for who may keep it; a part of a block, which a run will write, as a view of it."""
+    return value if value.base is None else value.view()
 
 
 def _initial(variable: Any) -> Array:

@@ -10,6 +10,7 @@ from ..kernels import Kernel, Kernels, Pairs
 from ..run.planned import KernelBinding, PlannedBackend
 from .groups import BLOCK, fuse_large
 from .kernels import KERNELS, element_overwrites, element_writer
+from .sums import gather_sums
 
 
 class NumpyBackend(PlannedBackend):
@@ -19,9 +20,10 @@ class NumpyBackend(PlannedBackend):
     kernels: Kernels = KERNELS
 
     def fuse(self, program: Program) -> Program:
-        """Groups of nodes over many elements, whose blocks stay in a processor's cache."""
+        """Groups of nodes over many elements, whose blocks stay in a processor's cache, and sums of
+        many small arrays."""
         sizes = [nbytes(t.type) or 0 for node in program.nodes for t in node.inputs + node.outputs]
-        return fuse_large(program) if max(sizes, default=0) > BLOCK else program
+        return gather_sums(fuse_large(program) if max(sizes, default=0) > BLOCK else program)
 
     def bind(self) -> NumpyBinding:
         """Ufuncs that are told where to write; the rest as registered with the kernels."""

@@ -34,6 +34,7 @@ from .body import Writer, output_names, writing
 from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .partition import Shape, blocks_of
 from .reduce import Reduce, means, reducer
+from .sums import summed
 
 BLOCK = 1 << 17  # bytes of one value in a block
 SCRATCH = 1 << 21  # bytes of all values in a block
@@ -183,10 +184,13 @@ def _written(group: LoopGroup) -> Written:
 
 
 def _alone(elements: Elements) -> Written | None:
-    """The one ufunc that a group is, as it is."""
+    """The one ufunc that a group is, as it is. What one node reads twice is an input twice, and its
+    loop reads the first."""
     fn, operands, _ = elements.steps[0]
-    alone = len(elements.steps) == 1 and operands == tuple(range(elements.arity))
-    if not (alone and isinstance(fn, np.ufunc)):
+    if len(elements.steps) > 1 or not isinstance(fn, np.ufunc):
+        return None
+    first = [i if i in operands else operands[0] for i in range(elements.arity)]
+    if operands != tuple(first):
         return None
     run = writing(fn)
     *inputs, y = elements.values
@@ -195,12 +199,18 @@ def _alone(elements: Elements) -> Written | None:
 
 def _whole(elements: Elements) -> Written:
     """A small group as one function of all inputs and outputs."""
+    sums = summed(elements)
+    if sums is not None:
+        return Written(lambda threads: sums, ())
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)
         for s in elements.steps
         if isinstance(s.fn, ReductionStep)
     }
+    if reduces and len(elements.steps) == 1 and elements.arity == 1:
+        (alone,) = reduces.values()
+        return Written(lambda threads: alone, ())
     writer = Writer(elements, elements.steps, names, reduces, elements.values.__getitem__, True)
     body = writer.write([*names.values(), *output_names(elements)])
     return Written(lambda threads: body.run, body.overwrites)

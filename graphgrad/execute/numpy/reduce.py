@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.types import DType
+from ..kernels import PartialKernel
 
 Reduce = Callable[[Any, Any], object]
 WIDTH = 1024  # elements in a row of which NumPy adds up many at full speed
@@ -26,7 +27,7 @@ def reducer(ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...], dtyp
     reduce: Any = ufunc.reduce
     width = math.prod(shape[len(axes) :])
     if axes != tuple(range(len(axes))) or not 1 < width <= WIDTH // 2:
-        return lambda x, out: reduce(x, axes, dtype, out)
+        return PartialKernel(reduce, axes, dtype)
     together = WIDTH // width
 
     def folded(x: Any, out: Any) -> None:

@@ -1,9 +1,13 @@
-"""The memory of one run at a time: constants, the places of an arena, and arrays for the caller."""
+"""The memory of one run at a time: constants, the places of an arena, and arrays for the caller
+and for the next values of variables.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
+from sys import getrefcount
 from typing import Any
 from weakref import getweakrefcount
 
@@ -46,6 +50,11 @@ def is_renewed(type: TensorType) -> bool:
     return _COUNTED and (nbytes(type) or 0) >= LARGE
 
 
+def is_gathered(type: TensorType) -> bool:
+    """Whether a next value of this type has its place in a block with others."""
+    return _COUNTED and type.static and (nbytes(type) or 0) < LARGE
+
+
 class Renewed:
     """Arrays of one type for the caller: an old one again when nobody holds it any more.
 
@@ -76,9 +85,55 @@ class Renewed:
         return same and not getweakrefcount(a)
 
 
+class NextValues:
+    """Small arrays for the next values of variables: an old set again when nobody holds any of it.
+
+    To make an array costs as much as to compute what is in it. A set is one block of memory, with
+    two arrays at each place: one to write, and one that is read-only, which the state gets. Who
+    looks into one of these holds it, or the block. Not for two threads at once.
+    """
+
+    def __init__(self, types: Sequence[TensorType]) -> None:
+        self._types = types
+        self._alone = _IN_TUPLE * len(types)
+        self._older, self._newer = _Set(types), _Set(types)
+
+    def __call__(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Arrays to write, with any content, and for each the read-only one."""
+        chosen = self._older
+        if (
+            sum(map(getrefcount, chosen.shown)) != self._alone
+            or getrefcount(chosen.block) != chosen.held
+            or getweakrefcount(chosen.block)
+        ):
+            chosen = _Set(self._types)
+        self._older, self._newer = self._newer, chosen
+        return chosen.written, chosen.shown
+
+
+class _Set:
+    """Arrays of several types in one block. held: by how many, by these arrays for one."""
+
+    def __init__(self, types: Sequence[TensorType]) -> None:
+        sizes = [-(-(nbytes(t) or 0) // ALIGNMENT) * ALIGNMENT for t in types]
+        self.block = np.empty(sum(sizes) + ALIGNMENT, np.uint8)
+        offsets = [*accumulate(sizes, initial=-self.block.ctypes.data % ALIGNMENT)]
+        self.written = self._arrays(types, offsets)
+        self.shown = self._arrays(types, offsets)
+        for array in self.shown:
+            array.flags.writeable = False
+        self.block.flags.writeable = False
+        self.held = getrefcount(self.block)
+
+    def _arrays(self, types: Sequence[TensorType], offsets: Sequence[int]) -> tuple[Array, ...]:
+        places: Any = zip(types, offsets, strict=False)
+        return tuple([np.ndarray(t.shape, t.dtype, self.block, at) for t, at in places])
+
+
 def _holders(arrays: Sequence[Array], i: int) -> int:
-    return sys.getrefcount(arrays[i])
+    return getrefcount(arrays[i])
 
 
 _ALONE = _holders([np.empty(0)], 0)
+(_IN_TUPLE,) = map(getrefcount, (np.empty(0),))
 _COUNTED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()

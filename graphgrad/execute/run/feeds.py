@@ -49,8 +49,14 @@ class Feeds:
         """`(x: float64[N, 3], y: float64[])`."""
         return visible(f"({', '.join(f'{t.node.name}: {t.type!r}' for t in self.inputs)})")
 
-    def fit(self, args: tuple[Any, ...]) -> bool:
-        """Whether positional arguments are known to be right as they are."""
+    @property
+    def fit(self) -> Callable[[tuple[Any, ...]], bool]:
+        """What tells whether positional arguments are known to be right as they are."""
+        if self._static and len({t.type for t in self.inputs}) < 2:
+            return _all_alike(len(self.inputs), self.inputs[0].type) if self.inputs else _none
+        return self._fit
+
+    def _fit(self, args: tuple[Any, ...]) -> bool:
         if len(args) != len(self._dtypes):
             return False
         ndarray = np.ndarray
@@ -126,6 +132,38 @@ class Feeds:
         if missing:
             raise TypeError(f"missing {', '.join(map(repr, missing))} of {self.signature}")
         return tuple(placed)
+
+
+def _none(args: tuple[Any, ...]) -> bool:
+    """Whether there are no arguments, where none is asked for."""
+    return not args
+
+
+def _all_alike(count: int, type_: TensorType) -> Callable[[tuple[Any, ...]], bool]:
+    """What tells whether so many arguments are arrays of one type."""
+    ndarray, dtype, shape = np.ndarray, type_.dtype, type_.shape
+
+    def alike(args: tuple[Any, ...]) -> bool:
+        if len(args) != count:
+            return False
+        for a in args:
+            if type(a) is not ndarray or a.dtype is not dtype or a.shape != shape:
+                return False
+        return True
+
+    def vectors(args: tuple[Any, ...]) -> bool:  # half of what `shape` costs
+        if len(args) != count:
+            return False
+        for a in args:
+            if type(a) is ndarray and a.dtype is dtype and a.ndim == 1 and len(a) == length:
+                continue
+            return False
+        return True
+
+    if len(shape) != 1:
+        return alike
+    (length,) = shape
+    return vectors
 
 
 _MISSING = object()

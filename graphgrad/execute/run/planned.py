@@ -15,7 +15,7 @@ from ...base.collector import having
 from ...base.ieee import IGNORE, SETTING, quietly
 from ...base.locks import OwnLock
 from ...base.solving import LengthSolver
-from ...ir.node import Node
+from ...ir.node import Node, Tensor
 from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.types import Array, tensor_type
@@ -31,7 +31,7 @@ from ...ops.contract.products import MatMul
 from ...ops.control import Cond, Scan, While
 from ..backend import Backend, Compiled
 from ..kernels import ArrayFunction, Kernel, Pairs
-from ..results import as_arrays, check_lengths, owning, promised, reading
+from ..results import as_arrays, check_lengths, owning, promised, reading, sealing
 from .checked import checked_loop
 from .looped import looped
 from .straight import Note, straight_line
@@ -82,9 +82,24 @@ class PlannedBackend(Backend):
 
     def compile(self, program: Program) -> Planned:
         """The program as a function of arrays, safe to call from many threads."""
+        return self._planned(program, 0)
+
+    def compile_with_state(
+        self,
+        program: Program,
+        given: Sequence[Tensor],
+        read: Sequence[Node],
+        written: Sequence[Node],
+    ) -> Compiled:
+        """The same, whose last outputs are read-only: small ones are written over old values."""
+        if type(self).compile is not PlannedBackend.compile:
+            return super().compile_with_state(program, given, read, written)
+        return self._planned(program, len(written))
+
+    def _planned(self, program: Program, written: int) -> Planned:
         if all(t.type.static for t in program.inputs):
-            return PlannedProgram(self, program)
-        return PlannedByShapes(self, program)
+            return PlannedProgram(self, program, written)
+        return PlannedByShapes(self, program, written)
 
     def plan(self, program: Program) -> Plan:
         """How the program will run, as far as that is known without its arguments."""
@@ -113,9 +128,15 @@ def _threads(value: object) -> int:
 
 
 class PlannedProgram(Compiled):
-    """One plan, and the arenas that wait for the next run."""
+    """One plan, and the arenas that wait for the next run.
 
-    def __init__(self, backend: PlannedBackend, program: Program) -> None:
+    written: how many outputs, the last ones, are next values of variables.
+    """
+
+    seals = True
+
+    def __init__(self, backend: PlannedBackend, program: Program, written: int = 0) -> None:
+        self._written = written
         self._binding = binding = backend.bind()
         self.plan = plan = schedule(ordered(backend.fuse(widen(program))), binding)
         self._quiet = all(binding.quiet(step.node) for step in plan.steps)
@@ -123,9 +144,9 @@ class PlannedProgram(Compiled):
         self._idle: list[list[ArrayFunction]] = []
         self._parts: tuple[Callable[[], ArrayFunction], Note] | None = None
         if backend.check:
-            self._call = self._entry(lambda: checked_loop(plan), _nothing)
+            self._call = self._entry(lambda: self._sealing(checked_loop(plan)), _nothing)
         elif len(plan.steps) < LONG:
-            self._parts = straight_line(plan)
+            self._parts = straight_line(plan, written)
             self._call = self._entry(*self._parts)
         else:
             self._call = self._warming_up()
@@ -175,7 +196,7 @@ class PlannedProgram(Compiled):
 
     def _warming_up(self) -> ArrayFunction:
         """A loop over the steps until there were so many runs that a compiled function pays."""
-        loop = self._entry(lambda: looped(self.plan), _nothing)
+        loop = self._entry(lambda: self._sealing(looped(self.plan)), _nothing)
         runs = count(1)
         compiled: list[ArrayFunction] = []
 
@@ -184,10 +205,14 @@ class PlannedProgram(Compiled):
                 if next(runs) <= OFTEN:
                     return loop(*arrays)
                 self.release()
-                compiled.append(self._entry(*straight_line(self.plan)))
+                compiled.append(self._entry(*straight_line(self.plan, self._written)))
             return compiled[0](*arrays)
 
         return call
+
+    def _sealing(self, run: ArrayFunction) -> ArrayFunction:
+        """A run whose next values of variables are read-only."""
+        return sealing(run, len(self.plan.results) - self._written) if self._written else run
 
     def _entry(self, new: Callable[[], ArrayFunction], note: Note) -> ArrayFunction:
         """What takes an arena, runs on it, and puts it back. new: a run on an arena of its own."""
@@ -246,10 +271,12 @@ class PlannedByShapes(Compiled):
     """
 
     refines = True
+    seals = True
 
-    def __init__(self, backend: PlannedBackend, program: Program) -> None:
+    def __init__(self, backend: PlannedBackend, program: Program, written: int = 0) -> None:
         self._backend = backend
         self._program = program
+        self._written = written
         self._planning = OwnLock()
         self._made: dict[Any, PlannedProgram] = {}
         self._latest: PlannedProgram | None = None
@@ -294,7 +321,8 @@ class PlannedByShapes(Compiled):
         with self._planning.lock:
             planned = self._made.pop(shapes, None)
             if planned is None:
-                planned = PlannedProgram(self._backend, self.program_for(shapes))
+                program = self.program_for(shapes)
+                planned = PlannedProgram(self._backend, program, self._written)
             self._made[shapes] = planned
             if self._latest is not None and self._latest.plan.arena >= BIG:
                 self._latest.release()
