@@ -32,7 +32,7 @@ from .ir.graph import Graph, GraphScope, restored
 from .ir.held import any_gone
 from .ir.node import Node, Tensor
 from .ir.notebook import show_as_graph
-from .ir.program import Program, needed
+from .ir.program import Program
 from .ir.state import RUN, State
 from .ir.typed import K, Named, T_co, Y
 from .ir.types import Array, TensorType
@@ -263,10 +263,17 @@ def _as_built(
 
     Assigns among the nodes needed are added to writes.
     """
-    nodes = needed(given, [*wanted, *writes.values()])
-    check_placeholders(nodes, wanted)
-    check_open_lengths(given, nodes)
-    _add_assigns(nodes, writes)
+    program = Program(given, [*wanted, *writes.values()])
+    nodes = program.nodes
+    kinds = {type(op) for op in program.ops}
+    if Placeholder in kinds:
+        check_placeholders(nodes, wanted)
+    if program.open_lengths:
+        check_open_lengths(given, nodes)
+    if Assign in kinds or any("fn" in kind.fields for kind in kinds):
+        _add_assigns(nodes, writes)
+    if not kinds & {Variable, Assign}:
+        return program, []
     variables = [n for n in nodes if type(n.op) is Variable]
     inputs = [*given, *(v.outputs[0] for v in variables)]
     return Program(inputs, [*wanted, *writes.values()]), variables

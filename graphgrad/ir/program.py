@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from .build import check_op_of_tensors, without_graph
 from .node import Node, Tensor
 from .notebook import show_as_graph
 from .op import Op
+from .types import TensorType
 
 _new = Node.__new__
 Visit = Callable[[Node], tuple[Tensor, ...] | None]
@@ -35,7 +37,7 @@ class Program:
     ['Multiply', 'ReduceSum']
     """
 
-    __slots__ = ("inputs", "nodes", "outputs")
+    __slots__ = ("_ops", "_types", "inputs", "nodes", "outputs")
 
     def __init__(
         self,
@@ -46,11 +48,28 @@ class Program:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.nodes = tuple(needed(self.inputs, self.outputs) if nodes is None else nodes)
+        self._ops: dict[Op, None] | None = None
+        self._types: Counter[TensorType] | None = None
+
+    @property
+    def ops(self) -> Collection[Op]:
+        """The ops of its nodes, each once: what holds of an op is asked once, not of every node."""
+        if self._ops is None:
+            self._ops = dict.fromkeys([node.op for node in self.nodes])
+        return self._ops.keys()
+
+    @property
+    def types(self) -> Mapping[TensorType, int]:
+        """The types of its tensors, each with the number of those that its nodes make."""
+        if self._types is None:
+            self._types = Counter([t.type for node in self.nodes for t in node.outputs])
+            self._types.update(dict.fromkeys([t.type for t in self.inputs], 0))
+        return self._types
 
     @property
     def open_lengths(self) -> frozenset[str]:
         """The named lengths in attributes of its ops, and of those in bodies."""
-        return frozenset().union(*[node.op.open_lengths for node in self.nodes])
+        return frozenset().union(*[op.open_lengths for op in self.ops])
 
     def rebuild(self, visit: Visit) -> Program:
         """The program with visit applied to every node, inputs first, in this order of nodes.
@@ -64,7 +83,7 @@ class Program:
     def _rebuilt(self, visit: Visit) -> Program:
         rebuilding = _Rebuilding(self)
         new, get = rebuilding.new, rebuilding.new.get
-        keep, place = rebuilding.keep, rebuilding.place
+        kept, ordered = rebuilding.placed.add, rebuilding.order.append
         for node in self.nodes:
             inputs = node.inputs
             for t in inputs:
@@ -76,11 +95,12 @@ class Program:
                 here = rebuilding.controlled(here, node)
             outputs = visit(here)
             if outputs is None or outputs is here.outputs:
-                keep(here)
+                kept(here)
+                ordered(here)
                 if here is not node:
                     rebuilding.stand(node, here.outputs)
             else:
-                place(outputs)
+                rebuilding.place(outputs)
                 rebuilding.stand(node, outputs)
         return rebuilding.done() if new else self
 
@@ -103,11 +123,6 @@ class _Rebuilding:
         self.order: list[Node] = []
         self.placed: set[Node] = set()
 
-    def keep(self, node: Node) -> None:
-        """A node that runs next."""
-        self.placed.add(node)
-        self.order.append(node)
-
     def place(self, outputs: Iterable[Tensor]) -> None:
         """The nodes behind tensors, where they are new: each after what it reads."""
         placed, given = self.placed, self.given
@@ -123,7 +138,8 @@ class _Rebuilding:
             if first:
                 stack += reversed(first)
             else:
-                self.keep(stack.pop())
+                placed.add(node)
+                self.order.append(stack.pop())
 
     def stand(self, node: Node, outputs: Sequence[Tensor]) -> None:
         """Let tensors stand for the outputs of a node, but for those that are given."""
@@ -154,8 +170,11 @@ class _Rebuilding:
         for node in reversed(self.order):
             if node in live:
                 nodes.append(node)
-                live.update([t.node for t in node.inputs if t not in given])
-                live.update(node.controls)
+                for t in node.inputs:
+                    if t not in given:
+                        live.add(t.node)
+                if node.controls:
+                    live.update(node.controls)
         nodes.reverse()
         return Program(self.program.inputs, outputs, nodes)
 
@@ -229,7 +248,11 @@ def derive(node: Node, op: Op, inputs: tuple[Tensor, ...]) -> Node:
             if a.type is not b.type:
                 break
         else:
-            new.outputs = tuple([Tensor(new, t.index, t.type) for t in node.outputs])
+            outputs = node.outputs
+            if len(outputs) == 1:
+                new.outputs = (Tensor(new, 0, outputs[0].type),)
+            else:
+                new.outputs = tuple([Tensor(new, t.index, t.type) for t in outputs])
             return new
     try:
         types = op.infer(*[t.type for t in inputs])

@@ -8,7 +8,7 @@ not of this library may keep what it reads, and return it.
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,84 +33,127 @@ class Effect(Enum):
 
 
 class Action(NamedTuple):
-    """A node, how it is run, what is called, and the values that this reads."""
+    """A node, how it is run, and what is called.
+
+    inputs      the values that this reads
+    first       the value that its first output is; the others follow
+    made        how many outputs it has
+    """
 
     node: Node
     kind: Effect
     kernel: Kernel
-    inputs: tuple[Tensor, ...]
+    inputs: tuple[int, ...]
+    first: int
+    made: int
+
+
+_action = partial(tuple.__new__, Action)
 
 
 class AliasAnalysis:
-    """What each node of a program does.
+    """What each node of a program does. Values are numbers: first the inputs, then what nodes make.
 
     actions    in the order of the program; a node that passes values on has none
-    same       value -> the value that it is
+    others     places of those that may run a program, or take memory beside that of their results
+    number     tensor -> its value; of one that is passed on that which it is, and of one that is
+               given as well as made that which is given
+    types      of the values
+    last       place of the last action that reads a value, or -1
     root       view -> the value in whose memory it is
     constants  value -> its array
-    written    values that a kernel writes where it is told to
     kept       values whose memory somebody may look at after the last node that reads them
     """
 
     def __init__(self, program: Program, binding: Binding) -> None:
         self.program = program
         self.actions: list[Action] = []
-        self.same: dict[Tensor, Tensor] = {}
-        self.root: dict[Tensor, Tensor] = {}
-        self.constants: dict[Tensor, Array] = {}
-        self.written: set[Tensor] = set()
-        self.kept: set[Tensor] = set()
+        self.others: list[int] = []
+        self.number: dict[Tensor, int] = {t: i for i, t in enumerate(program.inputs)}
+        self.types: list[TensorType] = [t.type for t in program.inputs]
+        self.last: list[int] = [-1] * len(self.types)
+        self.root: dict[int, int] = {}
+        self.constants: dict[int, Array] = {}
+        self.kept: set[int] = set()
         self._binding = binding
-        self._given = frozenset(program.inputs)
-        self._layouts: dict[Tensor, Array] = {}
+        self._anywhere = set(range(len(self.types)))  # values whose layout a run settles
+        self._looks: dict[int, tuple[Node, int, int]] = {}
+        self._layouts: dict[int, Array] = {}
         self._canvas = np.empty(0, np.uint8)
-        self._strange: dict[Op, bool] = {}
+        self._strange = strange = set(filter(is_strange, program.ops))
+        plain = {op for op in program.ops if op.elementwise and not op.memory.view} - strange
+        static = all(t.static for t in program.types)
+        number = self.number.__getitem__
         for node in program.nodes:
-            self._visit(node)
+            writer = binding.writer(node) if static and node.op in plain else None
+            if writer is None:
+                self._visit(node, static or is_static(node))
+            else:
+                self._act(node, Effect.WRITE, writer, tuple(map(number, node.inputs)))
 
-    def layout(self, t: Tensor) -> Array | None:
-        """An array that lies in memory as t will, where that is settled before a run."""
-        layout = self._layouts.get(t)
-        if layout is None and t in self.written:
-            layout = self._layouts[t] = self._contiguous(t)
+    def layout(self, value: int) -> Array | None:
+        """An array that lies in memory as a value will, where that is settled before a run."""
+        layout = self._layouts.get(value)
+        if layout is None and value not in self._anywhere:
+            layout = self._layouts[value] = self._contiguous(value)
         return layout
 
-    def likely(self, t: Tensor) -> Array:
-        """An array that lies in memory as t will, where arguments are in row-major order."""
-        looks: list[Tensor] = []
-        while self.layout(t) is None and t in self.root:
-            looks.append(t)
-            t = self.same.get(t.node.inputs[0], t.node.inputs[0])
-        array = self.layout(t)
-        array = self._contiguous(t) if array is None else array
-        for view in reversed(looks):
-            others = [_shaped(x.type) for x in view.node.inputs[1:]]
-            made = self._binding.kernel(view.node)(array, *others)
-            array = made if len(view.node.outputs) == 1 else made[view.index]
+    def likely(self, value: int) -> Array:
+        """An array that lies in memory as a value will, of arguments in row-major order."""
+        looks: list[tuple[Node, int]] = []
+        while value in self._looks:
+            node, base, place = self._looks[value]
+            looks.append((node, place))
+            value = base
+        array = self.layout(value)
+        array = self._contiguous(value) if array is None else array
+        for view, place in reversed(looks):
+            others = [_shaped(x.type) for x in view.inputs[1:]]
+            made = self._binding.kernel(view)(array, *others)
+            array = made if len(view.outputs) == 1 else made[place]
         return array
 
-    def _visit(self, node: Node) -> None:
+    def _visit(self, node: Node, static: bool) -> None:
         op = node.op
         if type(op) is Constant or type(op) is Full:
-            (y,) = node.outputs
-            self._layouts[y] = self.constants[y] = self._binding.kernel(node)()
+            value = self._new(node)
+            self._layouts[value] = self.constants[value] = self._binding.kernel(node)()
             return
-        static, strange = is_static(node), self._strange.get(op)
-        if strange is None:
-            strange = self._strange[op] = is_strange(op)
-        inputs = tuple([self.same.get(t, t) for t in node.inputs]) if self.same else node.inputs
+        inputs = tuple([self.number[t] for t in node.inputs])
+        strange = op in self._strange
         if op.memory.view and not strange and self._makes_nothing(node, inputs, static):
             return
+        self.others.append(len(self.actions))
         writer = self._binding.writer(node) if static else None
         if writer is not None:
-            self.written.update(node.outputs)
-            self.actions.append(Action(node, Effect.WRITE, writer, inputs))
+            self._act(node, Effect.WRITE, writer, inputs)
             return
         if strange:
-            self.kept.update([self.root.get(t, t) for t in inputs])
-        self.actions.append(Action(node, Effect.CALL, self._binding.kernel(node), inputs))
+            self.kept.update([self.root.get(value, value) for value in inputs])
+        made = self._act(node, Effect.CALL, self._binding.kernel(node), inputs)
+        self._anywhere.update(made)
 
-    def _makes_nothing(self, node: Node, inputs: tuple[Tensor, ...], static: bool) -> bool:
+    def _act(self, node: Node, kind: Effect, kernel: Kernel, inputs: tuple[int, ...]) -> range:
+        """Note an action; the values that it makes."""
+        last, at = self.last, len(self.actions)
+        for value in inputs:
+            last[value] = at
+        first, count = self._new(node), len(node.outputs)
+        self.actions.append(_action((node, kind, kernel, inputs, first, count)))
+        return range(first, first + count)
+
+    def _new(self, node: Node) -> int:
+        """New values for the outputs of a node, by the first; what is given stays what it is."""
+        types, number = self.types, self.number
+        first = value = len(types)
+        for t in node.outputs:
+            number.setdefault(t, value)
+            types.append(t.type)
+            self.last.append(-1)
+            value += 1
+        return first
+
+    def _makes_nothing(self, node: Node, inputs: tuple[int, ...], static: bool) -> bool:
         """Whether the node passes on what it reads, or views of it; then that is noted."""
         if not is_view(node):
             places = _passed_on(node)
@@ -118,48 +161,51 @@ class AliasAnalysis:
             return bool(places)
         kernel = self._binding.kernel(node)
         if not static:
-            self._note_views(node, Effect.LOOK, kernel, inputs)
+            self._note_looks(node, kernel, inputs)
             return True
         base = inputs[0]
         known = self.layout(base)
         model = self._contiguous(base) if known is None else known
-        others = [_shaped(t.type) for t in inputs[1:]]
+        others = [_shaped(t.type) for t in node.inputs[1:]]
         made = kernel(model, *others)
         parts = made if len(node.outputs) > 1 else (made,)
         if all(part is model for part in parts):
             self._note_same(node, [base] * len(parts))
             return True
         if known is None:
-            self._note_views(node, Effect.LOOK, kernel, inputs)
+            self._note_looks(node, kernel, inputs)
             return True
         if not all(looks_into(part, known) for part in parts):
             return False  # it has to copy
-        pairs = [(t, p) for t, p in zip(node.outputs, parts, strict=True) if t not in self._given]
-        self._layouts.update(pairs)
         if base in self.constants:
-            self.constants.update(pairs)
+            first = self._new(node)
+            views = range(first, first + len(parts))
+            self.constants.update(zip(views, parts, strict=True))
         else:
-            self._note_views(node, Effect.FIXED, _with_others(kernel, others), (base,))
+            views = self._act(node, Effect.FIXED, _with_others(kernel, others), (base,))
+            self.root.update(dict.fromkeys(views, self.root.get(base, base)))
+        self._layouts.update(zip(views, parts, strict=True))
         return True
 
-    def _contiguous(self, t: Tensor) -> Array:
-        """An array of t's type, in memory that nobody reads."""
-        size = nbytes(t.type) or 0
+    def _contiguous(self, value: int) -> Array:
+        """An array of a value's type, in memory that nobody reads."""
+        type = self.types[value]
+        size = nbytes(type) or 0
         if size > self._canvas.nbytes:
             self._canvas = np.empty(size, np.uint8)
-        shape: Any = t.shape
-        return np.ndarray(shape, t.dtype, self._canvas)
+        shape: Any = type.shape
+        return np.ndarray(shape, type.dtype, self._canvas)
 
-    def _note_same(self, node: Node, values: list[Tensor]) -> None:
-        pairs = zip(node.outputs, values, strict=False)
-        self.same.update([(t, v) for t, v in pairs if t not in self._given])
+    def _note_same(self, node: Node, values: list[int]) -> None:
+        for t, value in zip(node.outputs, values, strict=False):
+            self.number.setdefault(t, value)
 
-    def _note_views(
-        self, node: Node, kind: Effect, kernel: Kernel, inputs: tuple[Tensor, ...]
-    ) -> None:
-        root = self.root.get(inputs[0], inputs[0])
-        self.root.update([(t, root) for t in node.outputs if t not in self._given])
-        self.actions.append(Action(node, kind, kernel, inputs))
+    def _note_looks(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
+        base = inputs[0]
+        views = self._act(node, Effect.LOOK, kernel, inputs)
+        self.root.update(dict.fromkeys(views, self.root.get(base, base)))
+        self._anywhere.update(views)
+        self._looks.update([(view, (node, base, place)) for place, view in enumerate(views)])
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from operator import attrgetter
 
-from ..ir.node import Tensor
 from .alias import Action, AliasAnalysis, Effect, nbytes
 from .binding import Binding
 
@@ -45,119 +44,131 @@ class Buffer:
 
 
 class Buffers:
-    """The buffers of a program.
+    """The buffers of a program, by the numbers of values.
 
-    last     value -> place of the last action that reads it; past the end for outputs
-    read     values that an action reads, or a view of them
+    last     place of the last action that reads a value; past the end for outputs, -1 if none does
+    last_in  the same, of a value or a view of it
     handed   value -> the output that is handed to the caller in its memory, by place
-    buffers  written value -> its buffer
-    unread   (action, output), by place -> buffer of a value that is not used: another one is given
-    over     written value -> the value that it is written over
+    unread   values that are handed and that no action reads
+    buffers  of written values, else None
+    over     the value that a value is written over, or -1
+    all      every buffer once, in the order in which they are first written
     """
 
     def __init__(self, aliases: AliasAnalysis, binding: Binding) -> None:
         self._aliases = aliases
         self._binding = binding
-        self._given = frozenset(aliases.program.inputs)
+        self._arity = len(aliases.program.inputs)
         self.end = len(aliases.actions)
-        self.last: dict[Tensor, int] = {}
-        self.read: set[Tensor] = set()
-        self.last_in: dict[Tensor, int] = {}
-        self._note_reads()
+        count = len(aliases.types)
+        self.outputs = [aliases.number[t] for t in aliases.program.outputs]
+        self.last = aliases.last.copy()
+        self.last_in = self._last_in()
         self.handed = self._handed()
-        self.buffers: dict[Tensor, Buffer] = {}
-        self.unread: dict[tuple[int, int], Buffer] = {}
-        self.over: dict[Tensor, Tensor] = {}
-        for at, action in enumerate(aliases.actions):
-            if action.kind is Effect.WRITE:
-                self._place(at, action)
-        lodge(self.all(), self.end)
+        self.unread = {value for value in self.handed if self.last_in[value] < 0}
+        for value in self.outputs:
+            self.last[value] = self.last_in[aliases.root.get(value, value)] = self.end
+        self.buffers: list[Buffer | None] = [None] * count
+        self.over = [-1] * count
+        self.all: list[Buffer] = []
+        self._place()
+        lodge(self.all, self.end)
 
-    def all(self) -> list[Buffer]:
-        """Every buffer once, in the order in which they are first written."""
-        buffers = dict.fromkeys(self.buffers.values())
-        return sorted([*buffers, *self.unread.values()], key=lambda b: b.first)
+    def _last_in(self) -> list[int]:
+        last, root = self.last, self._aliases.root
+        if not root:
+            return last
+        last_in = last.copy()
+        for view, base in root.items():
+            last_in[base] = max(last_in[base], last[view])
+        return last_in
 
-    def _note_reads(self) -> None:
-        last, last_in = self.last, self.last_in
-        root, same = self._aliases.root, self._aliases.same
-        for at, action in enumerate(self._aliases.actions):
-            for value in action.inputs:
-                last[value] = at
-                last_in[root.get(value, value)] = at
-        self.read = set(last_in)
-        for t in self._aliases.program.outputs:
-            value = same.get(t, t)
-            last[value] = last_in[root.get(value, value)] = self.end
-
-    def _handed(self) -> dict[Tensor, int]:
+    def _handed(self) -> dict[int, int]:
         """One output a root; another one in the same memory, or in memory of others, is a copy.
 
         So is an output that is a part of its root, since it would keep all of it, or that shows
         elements of it more than once.
         """
         aliases = self._aliases
-        handed: dict[Tensor, int] = {}
-        for place, t in enumerate(aliases.program.outputs):
-            value = aliases.same.get(t, t)
+        handed: dict[int, int] = {}
+        for place, value in enumerate(self.outputs):
             root = aliases.root.get(value, value)
-            if root in self._given or root in aliases.constants or root in handed:
+            if root < self._arity or root in aliases.constants or root in handed:
                 continue
-            if value is root or self._shows_all(value, root):
+            if value == root or self._shows_all(value, root):
                 handed[root] = place
         return handed
 
-    def _shows_all(self, view: Tensor, root: Tensor) -> bool:
+    def _shows_all(self, view: int, root: int) -> bool:
         """Whether a view shows every element of its root once."""
         layout = self._aliases.layout(view)  # that of a broadcast is read-only
         once = layout is None or layout.flags.writeable
-        return once and nbytes(view.type) == nbytes(root.type) is not None
+        size, whole = [nbytes(self._aliases.types[value]) for value in (view, root)]
+        return once and size == whole is not None
 
-    def _place(self, at: int, action: Action) -> None:
+    def _place(self) -> None:
         """A buffer for each output of a node: one that is read here for the last time, or new."""
-        kept, node = self._aliases.kept, action.node
-        place, over = self._over(at, action)
-        for i, y in enumerate(node.outputs):
-            if y in self._given:
-                self.unread[at, i] = Buffer(nbytes(y.type) or 0, at, at, False)
+        kept, types, root = self._aliases.kept, self._aliases.types, self._aliases.root
+        handed, buffers, last_in = self.handed, self.buffers, self.last_in
+        for at, action in enumerate(self._aliases.actions):
+            _, kind, _, _, first, count = action
+            if kind is not Effect.WRITE:
                 continue
-            fresh = y in self.handed or y in kept  # as no value is that is written over
-            last = self.last_in.get(y, at)
-            if over is None or i != place:
-                self.buffers[y] = Buffer(nbytes(y.type) or 0, at, last, fresh)
-                continue
-            buffer = self.buffers[self._aliases.root.get(over, over)]
-            buffer.last, buffer.fresh = last, fresh
-            self.buffers[y], self.over[y] = buffer, over
+            written, over = self._over(at, action)
+            for value in range(first, first + count):
+                fresh = value in handed or value in kept  # as no value is that is written over
+                last = last_in[value]
+                if last < 0:
+                    last = at
+                if value == written:
+                    buffer = buffers[root.get(over, over)]
+                    assert buffer is not None
+                    buffer.last, buffer.fresh = last, fresh
+                    self.over[value] = over
+                else:
+                    buffer = Buffer(nbytes(types[value]) or 0, at, last, fresh)
+                    self.all.append(buffer)
+                buffers[value] = buffer
 
-    def _over(self, at: int, action: Action) -> tuple[int, Tensor | None]:
-        """An output by its place, and the input that it is written over; at most one of a node."""
-        inputs = action.inputs
-        dying = [i for i, value in enumerate(inputs) if self._dies(at, value)]
-        if not dying:
-            return 0, None
-        node, root = action.node, self._aliases.root
+    def _over(self, at: int, action: Action) -> tuple[int, int]:
+        """An output, and the value that it is written over; at most one of a node."""
+        node, _, _, inputs, first, _ = action
+        last = self.last
+        for value in inputs:
+            if last[value] == at:
+                break
+        else:
+            return -1, -1
         pairs = self._binding.overwrites(node)
+        root, types = self._aliases.root, self._aliases.types
         for place, i in pairs:
-            if i not in dying or node.outputs[place] in self._given:
+            over, made = inputs[i], first + place
+            if last[over] != at or not self._dies(at, over) or self._is_given(action, place):
                 continue
-            made, here = node.outputs[place].type, root.get(inputs[i], inputs[i])
+            if not root and types[over] is types[made] and inputs.count(over) == 1:
+                return made, over
+            here = root.get(over, over)
             for k, value in enumerate(inputs):
-                if root.get(value, value) is here and not (
-                    k in dying and value.type is made and (place, k) in pairs
+                if root.get(value, value) == here and not (
+                    types[value] is types[made] and (place, k) in pairs and self._dies(at, value)
                 ):
                     break
             else:
-                return place, inputs[i]
-        return 0, None
+                return made, over
+        return -1, -1
 
-    def _dies(self, at: int, value: Tensor) -> bool:
+    def _is_given(self, action: Action, place: int) -> bool:
+        """Whether another value is given for an output, so that nothing reads what is written."""
+        made = action.first + place
+        return self.last[made] < 0 and self._aliases.number[action.node.outputs[place]] != made
+
+    def _dies(self, at: int, value: int) -> bool:
         """Whether a value is all of a buffer that nothing reads after this place."""
         root = self._aliases.root.get(value, value)
-        buffer = self.buffers.get(root)
+        buffer = self.buffers[root]
         if buffer is None or buffer.last != at or root in self._aliases.kept:
             return False
-        if value is root:
+        if value == root:
             return True
         layout = self._aliases.layout(value)
         if layout is None or layout.nbytes != buffer.size:
@@ -205,15 +216,17 @@ def pack(buffers: Iterable[Buffer]) -> int:
     that become free join their neighbours.
     """
     free = _Free()
-    taken: list[tuple[int, int, int]] = []
+    ends: dict[int, list[tuple[int, int]]] = {}  # places and sizes, by their last reader
+    now = 0
     for buffer in buffers:
-        while taken and taken[0][0] < buffer.first:
-            _, start, size = heappop(taken)
-            free.give(start, size)
+        while now < buffer.first:
+            for start, size in ends.pop(now, ()):
+                free.give(start, size)
+            now += 1
         size = -(-buffer.size // ALIGNMENT) * ALIGNMENT
         if size:
             buffer.offset = free.take(size)
-            heappush(taken, (buffer.last, buffer.offset, size))
+            ends.setdefault(buffer.last, []).append((buffer.offset, size))
     return free.top
 
 

@@ -18,7 +18,7 @@ def ordered(program: Program) -> Program:
 
     A node runs as soon as it frees no less than it takes; the others keep their order.
     """
-    if sum([nbytes(t.type) or 0 for node in program.nodes for t in node.outputs]) < ENOUGH:
+    if sum([n * (nbytes(t) or 0) for t, n in program.types.items()]) < ENOUGH:
         return program
     flow = _Flow(program)
     order = _Early(flow).run()

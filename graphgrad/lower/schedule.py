@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from ..base.depth import check_room
-from ..ir.node import Node, Tensor
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from ..ops.control import Scan, While
 from .alias import Action, AliasAnalysis, Effect, nbytes
 from .binding import Binding
 from .memory import Buffer, Buffers, pack
-from .plan import Kernel, Place, Plan, Result, Step
+from .plan import Place, Plan, Result, Step
 
 SMALL = 1 << 16  # bytes
+_LOOKS = attrgetter("looks")
 
 
 def schedule(program: Program, binding: Binding) -> Plan:
@@ -26,12 +28,12 @@ def schedule(program: Program, binding: Binding) -> Plan:
     check_room()  # branches in branches: their kernels are asked for, and so scheduled, in here
     aliases = AliasAnalysis(program, binding)
     memory = Buffers(aliases, binding)
-    arena = pack(b for b in memory.all() if not b.fresh and b.host is None)
+    arena = pack(b for b in memory.all if not b.fresh and b.host is None)
     slots = _Slots(aliases, memory)
-    steps = [step for at, a in enumerate(aliases.actions) if (step := slots.step(at, a))]
+    steps = slots.steps()
     results = slots.results()
-    nodes = [a.node for a in aliases.actions]
-    first = {n.op: n for n in reversed(nodes)}  # nodes of one op run the same programs
+    others = [aliases.actions[at] for at in aliases.others]
+    first = {a.node.op: a.node for a in reversed(others)}  # nodes of one op run the same programs
     bodies = [(n.name, body) for n in reversed(first.values()) for body in binding.bodies(n)]
     kept = sum(plan.kept for _, body in bodies for plan in body.plans)
     peak, exact = _peak(aliases, memory, results, binding)
@@ -47,9 +49,9 @@ def schedule(program: Program, binding: Binding) -> Plan:
         slots.numbers.fixed,
         arena + kept + peak,
         exact,
-        sum(step.looks for step in steps),
-        len(memory.over),
-        tuple(sorted({a.node.type for a in aliases.actions if _takes_more(a, binding)})),
+        sum(map(_LOOKS, steps)),
+        len(memory.over) - memory.over.count(-1),
+        tuple(sorted({a.node.type for a in others if _takes_more(a, binding)})),
         tuple(bodies),
     )
 
@@ -92,66 +94,79 @@ class _Slots:
     def __init__(self, aliases: AliasAnalysis, memory: Buffers) -> None:
         self._aliases = aliases
         self._memory = memory
-        self._given = frozenset(aliases.program.inputs)
-        self._slot: dict[Tensor, int] = {t: i for i, t in enumerate(aliases.program.inputs)}
-        self._arity = len(self._slot)
+        self._types = aliases.types
+        self._arity = len(aliases.program.inputs)
+        self._slot: list[Any] = [None] * len(aliases.types)
+        self._slot[: self._arity] = range(self._arity)
         self.numbers = _Numbers(self._arity)
         self._dead: dict[int, list[int]] = {}
         self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
-        self._types: dict[Buffer, TensorType] = {}
-        for y, buffer in memory.buffers.items():
-            self._types.setdefault(buffer, y.type)
-        self.constants: dict[Tensor, tuple[int, Array]] = {}
+        self._first: dict[Buffer, TensorType] = {}
+        for buffer, t in zip(memory.buffers, aliases.types, strict=True):
+            if buffer is not None and buffer.fresh:
+                self._first.setdefault(buffer, t)
+        self.constants: dict[int, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
         self.views: dict[object, Step] = {}
 
-    def step(self, at: int, action: Action) -> Step | None:
-        """The step of an action; None for a view that is made with the arena."""
-        inputs = tuple([self._of(t) for t in action.inputs])
-        if action.kind is Effect.FIXED and inputs[0] < 0:
-            self._fixed_view(action.node, action.kernel, inputs)
-            return None
-        if action.kind is Effect.WRITE and not self._is_returned(action):
-            return self._write(at, action, inputs)
-        return self._call(at, action, inputs)
+    def steps(self) -> list[Step]:
+        """The steps of the actions; views that are made with the arena have none."""
+        slot, memory = self._slot, self._memory
+        buffers, written, unread = memory.buffers, memory.over, memory.unread
+        steps: list[Step] = []
+        for at, action in enumerate(self._aliases.actions):
+            node, kind, kernel, values, first, count = action
+            inputs = tuple([slot[value] for value in values])
+            if None in inputs:
+                inputs = tuple(map(self._of, values))
+            if kind is not Effect.WRITE or (first in unread and self._is_returned(action)):
+                if kind is Effect.FIXED and inputs[0] < 0:
+                    self._fixed_view(action, inputs)
+                else:
+                    steps.append(self._call(at, action, inputs))
+                continue
+            made: _Made = ([], [])
+            outputs: list[int] = []
+            over: tuple[int, ...] = ()
+            for value in range(first, first + count):
+                below = written[value]
+                if below >= 0 and buffers[below] is buffers[value]:  # of one type, and no view
+                    target = slot[below]
+                else:
+                    target = self._target(at, value, made)
+                slot[value] = target
+                outputs.append(target)
+                if below >= 0:  # one at most
+                    over = (target,)
+            gone = self._read_last(at, values, inputs)
+            if gone:
+                gone = [s for s in gone if s not in outputs]
+                self.numbers.release(gone)
+            dead = self._dead.pop(at, ())
+            fields = (node, kernel, True, inputs, tuple(outputs), tuple(made[0]), tuple(made[1]))
+            steps.append(_step((*fields, tuple(gone), tuple(dead), over, False)))
+        return steps
 
     def results(self) -> tuple[Result, ...]:
         """Where the outputs are, and which have to be copied."""
         aliases, memory = self._aliases, self._memory
         results = []
-        for place, t in enumerate(aliases.program.outputs):
-            value = aliases.same.get(t, t)
+        for place, value in enumerate(memory.outputs):
             root = aliases.root.get(value, value)
             copied = memory.handed.get(root) != place
-            made = root not in memory.buffers and root not in self._given
+            made = root >= self._arity and memory.buffers[root] is None
             results.append(Result(self._of(value), copied, made))
         return tuple(results)
 
     # --- steps -------------------------------------------------------------------------------
 
-    def _write(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
-        node = action.node
-        made: _Made = ([], [])
-        outputs = tuple([self._target(at, i, y, made) for i, y in enumerate(node.outputs)])
-        self._name(node, outputs)
-        gone = self._read_last(at, action)
-        if gone:
-            gone = [s for s in gone if s not in outputs]
-            self.numbers.release(gone)
-        dead = tuple(self._dead.pop(at, ()))
-        over: tuple[int, ...] = ()
-        if not self._memory.over.keys().isdisjoint(node.outputs):
-            over = tuple([s for t, s in zip(node.outputs, outputs) if t in self._memory.over])
-        arrays = tuple(made[0]), tuple(made[1])
-        return Step(node, action.kernel, True, inputs, outputs, *arrays, tuple(gone), dead, over)
-
     def _call(self, at: int, action: Action, inputs: tuple[int, ...]) -> Step:
-        node, numbers = action.node, self.numbers
-        gone = self._read_last(at, action)
+        node, numbers, last = action.node, self.numbers, self._memory.last
+        gone = self._read_last(at, action.inputs, inputs)
         numbers.release(gone)
         outputs = tuple([numbers.take() for _ in node.outputs])
-        self._name(node, outputs)
-        unread = [s for t, s in zip(node.outputs, outputs) if self._is_unread(t)]
+        self._name(action, outputs)
+        unread = [s for value, s in enumerate(outputs, action.first) if last[value] < 0]
         numbers.release(unread)
         frees = (*(s for s in gone if s not in outputs), *unread)
         dead = tuple(self._dead.pop(at, ()))
@@ -160,55 +175,53 @@ class _Slots:
             node, action.kernel, False, inputs, outputs, frees=frees, dead=dead, looks=looks
         )
 
-    def _fixed_view(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
+    def _fixed_view(self, action: Action, inputs: tuple[int, ...]) -> None:
+        node = action.node
         key = (node.op, inputs, *[t.type for t in node.inputs])
         step = self.views.get(key)
         if step is None:
             outputs = tuple([self.numbers.fix() for _ in node.outputs])
-            step = self.views[key] = Step(node, kernel, False, inputs, outputs, looks=True)
-        self._name(node, step.outputs)
+            step = self.views[key] = Step(node, action.kernel, False, inputs, outputs, looks=True)
+        self._name(action, step.outputs)
 
     def _is_returned(self, action: Action) -> bool:
-        """Whether it costs less to let a ufunc make its result: a small one, for the caller."""
-        y = action.node.outputs[0]
+        """Whether it costs less to let a ufunc make what nothing reads: a small one."""
+        value = action.first
         return (
             isinstance(action.kernel, np.ufunc)
-            and y in self._memory.handed
-            and y not in self._memory.read
-            and y not in self._memory.over
-            and y.shape != ()  # of these it makes numbers
-            and (nbytes(y.type) or 0) < SMALL
+            and self._memory.over[value] < 0
+            and self._types[value].shape != ()  # of these it makes numbers
+            and (nbytes(self._types[value]) or 0) < SMALL
         )
 
     # --- slots -------------------------------------------------------------------------------
 
-    def _of(self, t: Tensor) -> int:
-        slot = self._slot.get(t)
+    def _of(self, value: int) -> int:
+        slot: int | None = self._slot[value]
         if slot is None:  # a constant, when it is first read
-            slot = self._slot[t] = self.numbers.fix()
-            self.constants[t] = slot, self._aliases.constants[t]
+            slot = self._slot[value] = self.numbers.fix()
+            self.constants[value] = slot, self._aliases.constants[value]
         return slot
 
-    def _name(self, node: Node, slots: Sequence[int]) -> None:
-        for t, slot in zip(node.outputs, slots, strict=True):
-            if t not in self._given:
-                self._slot[t] = slot
+    def _name(self, action: Action, slots: Sequence[int]) -> None:
+        self._slot[action.first : action.first + len(slots)] = slots
 
-    def _target(self, at: int, place: int, y: Tensor, made: _Made) -> int:
-        """The slot that a writer writes an output to: in the arena, over an input, or new."""
-        memory = self._memory
-        buffer = memory.unread.get((at, place)) or memory.buffers[y]
+    def _target(self, at: int, value: int, made: _Made) -> int:
+        """The slot that a writer writes a value to: in the arena, over an input, or new."""
+        buffer, over = self._memory.buffers[value], self._memory.over[value]
+        assert buffer is not None
         if not buffer.fresh and buffer.host is None:
-            slot = self._placed(buffer.offset, y.type)
+            slot = self._placed(buffer.offset, self._types[value])
             if buffer.first == at:
                 self._dead.setdefault(buffer.last, []).append(slot)
             return slot
-        if y in memory.over:
-            return self._slot[memory.over[y]]
+        if over >= 0:
+            known: int = self._slot[over]
+            return known
         if buffer.host is None:
             return self._array(buffer, made)
         slot = self.numbers.take()
-        made[1].append((slot, self._array(buffer.host, made), y.type))
+        made[1].append((slot, self._array(buffer.host, made), self._types[value]))
         return slot
 
     def _array(self, buffer: Buffer, made: _Made) -> int:
@@ -216,7 +229,7 @@ class _Slots:
         slot = self._arrays.get(buffer)
         if slot is None:
             slot = self._arrays[buffer] = self.numbers.take()
-            made[0].append((slot, self._types[buffer]))
+            made[0].append((slot, self._first[buffer]))
         return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
@@ -228,18 +241,19 @@ class _Slots:
 
     # --- liveness ----------------------------------------------------------------------------
 
-    def _is_unread(self, t: Tensor) -> bool:
-        return t in self._given or t not in self._memory.last
-
-    def _read_last(self, at: int, action: Action) -> list[int]:
+    def _read_last(self, at: int, values: Sequence[int], inputs: Sequence[int]) -> list[int]:
         """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
-        slots: list[int] = []
-        for t in action.inputs:
-            slot = self._slot[t]
-            if slot >= arity and last[t] == at and slot not in slots:
-                slots.append(slot)
-        return slots
+        if not inputs or max(inputs) < arity:
+            return []
+        slots: dict[int, None] = {}
+        for value, slot in zip(values, inputs, strict=True):
+            if slot >= arity and last[value] == at:
+                slots[slot] = None
+        return list(slots)
+
+
+_step = partial(tuple.__new__, Step)
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:
@@ -254,14 +268,15 @@ def _peak(
 ) -> tuple[int, bool]:
     """Bytes outside of arenas at the worst moment, and whether that is all."""
     use = _Use(memory.end)
-    for buffer in memory.all():
+    for buffer in memory.all:
         if buffer.fresh:
             use.lives(buffer.size, buffer.since, buffer.last)
-    for at, action in enumerate(aliases.actions):
+    for at in aliases.others:
+        action = aliases.actions[at]
         made = 0
         if action.kind is Effect.CALL:
-            for t in action.node.outputs:
-                made += use.lives(nbytes(t.type), at, memory.last_in.get(t, at))
+            for value, t in enumerate(action.node.outputs, action.first):
+                made += use.lives(nbytes(t.type), at, max(memory.last_in[value], at))
         if action.node.op.bodies:
             bodies = binding.bodies(action.node)
             plans = [plan for body in bodies for plan in body.plans]
@@ -288,11 +303,12 @@ def _turned(aliases: AliasAnalysis, action: Action) -> int:
     op: Any = action.node.op
     stacks = op.slices if isinstance(op, Scan) else 0
     size = 0
-    for at, t in enumerate(action.inputs[op.carries :]):
-        if t.type.static:
-            array = aliases.likely(t)
+    for at, value in enumerate(action.inputs[op.carries :]):
+        t = aliases.types[value]
+        if t.static:
+            array = aliases.likely(value)
             one = array[:1] if at < stacks else array  # rows may lie anywhere
-            size += 0 if one.flags.c_contiguous else nbytes(t.type) or 0
+            size += 0 if one.flags.c_contiguous else nbytes(t) or 0
     return size
 
 

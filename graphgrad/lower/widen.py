@@ -11,7 +11,7 @@ from ..ir.node import Node, Tensor
 from ..ir.op import Op
 from ..ir.program import Program, derive
 from ..ops.base import Cast, Constant, Full
-from ..ops.elementwise.widening import TO_FLOAT32, in_float32, of_half
+from ..ops.elementwise.widening import TO_FLOAT32, in_float32
 
 
 def widen(program: Program, native: Collection[type[Op]] = ()) -> Program:
@@ -19,7 +19,7 @@ def widen(program: Program, native: Collection[type[Op]] = ()) -> Program:
 
     native: ops that what runs the program computes of 16 bits itself, rounding once.
     """
-    if not any(map(of_half, program.nodes)):
+    if not any(is_half(t.dtype) for t in program.types):
         return program
     return program.rebuild(_Widening(native))
 

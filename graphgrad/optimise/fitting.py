@@ -57,7 +57,7 @@ class _Tries:
         """One that fits: without segments, if there is one."""
         if self._over(FREELY) <= 0:
             return FREELY
-        if not any(node.op.bodies for node in self.program.nodes):
+        if not any(op.bodies for op in self.program.ops):
             return None
         policies = (self._with_room(segments) for segments in range(1 + DEEPEST))
         return next((policy for policy in policies if policy is not None), None)

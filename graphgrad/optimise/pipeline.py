@@ -112,7 +112,7 @@ def pipeline(
 
 def _where_bodies(step: Pass) -> Pass:
     """A pass that is about bodies of ops: nothing is to be done where no op has any."""
-    return lambda p: step(p) if any(node.op.bodies for node in p.nodes) else p
+    return lambda p: step(p) if any(op.bodies for op in p.ops) else p
 
 
 def _less_read(program: Program, step: Pass) -> Program:

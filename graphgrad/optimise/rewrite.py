@@ -23,6 +23,19 @@ Plan: TypeAlias = Callable[[Node, Now], Tensor]
 AGAIN = 100  # times that one node may be rewritten before that is an endless loop
 
 
+class _Visits(dict[type[Op], list[Visit]]):
+    """What is to be done with nodes of an op class, one after the other."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def __missing__(self, op_class: type[Op]) -> list[Visit]:
+        asked = [step(op_class) for step in self.steps]
+        visits = self[op_class] = [visit for visit in asked if visit is not None]
+        return visits
+
+
 class _Settling:
     """Visits every node, and every node that a visit makes, until no step changes it.
 
@@ -30,18 +43,18 @@ class _Settling:
     """
 
     def __init__(self, steps: tuple[Step, ...], given: Iterable[Tensor]) -> None:
-        self.steps = steps
         self.given = set(given)
         self.made: dict[Node, tuple[Tensor, ...]] = {}
-        self.visits: dict[type[Op], list[Visit]] = {}
+        self.visits = _Visits(steps)
 
     def visit(self, node: Node) -> tuple[Tensor, ...] | None:
         """What stands for the outputs of a node whose inputs are settled."""
-        outputs = self._first(node)
-        if outputs is None:
-            self.made[node] = node.outputs
-            return None
-        return self.settled(outputs)
+        for each in self.visits[type(node.op)]:
+            outputs = each(node)
+            if outputs is not None:
+                return self.settled(outputs)
+        self.made[node] = node.outputs
+        return None
 
     def settled(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """What stands for tensors that a visit returned, with the new nodes behind them settled."""
@@ -49,12 +62,7 @@ class _Settling:
         return tuple(map(self._standing, tensors))
 
     def _first(self, node: Node) -> tuple[Tensor, ...] | None:
-        op_class = type(node.op)
-        visits = self.visits.get(op_class)
-        if visits is None:
-            candidates = [step(op_class) for step in self.steps]
-            visits = self.visits[op_class] = [v for v in candidates if v is not None]
-        for each in visits:
+        for each in self.visits[type(node.op)]:
             outputs = each(node)
             if outputs is not None:
                 return outputs

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import nbytes
 from ..kernels import Kernel, Kernels, Pairs
 from ..run.planned import KernelBinding, PlannedBackend
-from .groups import BLOCK, fuse_large
-from .kernels import KERNELS, element_overwrites, element_writer
+from .groups import BLOCK, fuse_large, kind_of, written
+from .kernels import KERNELS
 from .sums import gather_sums
 
 
@@ -22,7 +24,7 @@ class NumpyBackend(PlannedBackend):
     def fuse(self, program: Program) -> Program:
         """Groups of nodes over many elements, whose blocks stay in a processor's cache, and sums of
         many small arrays."""
-        sizes = [nbytes(t.type) or 0 for node in program.nodes for t in node.inputs + node.outputs]
+        sizes = [nbytes(t) or 0 for t in program.types]
         return gather_sums(fuse_large(program) if max(sizes, default=0) > BLOCK else program)
 
     def bind(self) -> NumpyBinding:
@@ -31,17 +33,30 @@ class NumpyBackend(PlannedBackend):
 
 
 class NumpyBinding(KernelBinding):
-    """What is element by element, or reduces, is written by ufuncs."""
+    """What is element by element, or reduces, is written by ufuncs; equal nodes have one writer."""
+
+    def __init__(self, backend: PlannedBackend) -> None:
+        super().__init__(backend)
+        self._known: dict[Any, tuple[Kernel | None, Pairs]] = {}
 
     def writer(self, node: Node) -> Kernel | None:
         """Calls of ufuncs, or what is registered for the op."""
-        if _by_ufuncs(node.op):
-            return element_writer(node, self._backend.threads)
-        return super().writer(node)
+        return self._calls(node)[0] if _by_ufuncs(node.op) else super().writer(node)
 
     def overwrites(self, node: Node) -> Pairs:
         """As the writer allows."""
-        return element_overwrites(node) if _by_ufuncs(node.op) else super().overwrites(node)
+        return self._calls(node)[1] if _by_ufuncs(node.op) else super().overwrites(node)
+
+    def _calls(self, node: Node) -> tuple[Kernel | None, Pairs]:
+        """The writer in calls of ufuncs, and what it overwrites."""
+        kind = kind_of(node)
+        try:
+            return self._known[kind]
+        except KeyError:
+            made = written(node)
+        calls = (None, ()) if made is None else (made.on(self._backend.threads), made.overwrites)
+        self._known[kind] = calls
+        return calls
 
 
 def _by_ufuncs(op: Op) -> bool:

@@ -133,9 +133,9 @@ def written(node: Node) -> Written | None:
         return _of_group(group_of_fused(node.op))
     if not node.op.elementwise and node.op.traits.reduction not in REDUCTIONS:
         return None
-    key = node.op, tuple([t.type for t in node.inputs]), _equal_places(node)
+    kind = kind_of(node)
     try:
-        return _of_single_nodes[key]
+        return _of_single_nodes[kind]
     except KeyError:
         shape: Any = _looped_over(node).shape
         wanted = fusible(node) or reducible(node)
@@ -144,20 +144,26 @@ def written(node: Node) -> Written | None:
         return writer
     if len(_of_single_nodes) >= KEPT:
         _of_single_nodes.clear()
-    _of_single_nodes[key] = writer
+    _of_single_nodes[kind] = writer
     return writer
 
 
 _of_single_nodes: dict[Any, Written | None] = {}
 
 
-def _equal_places(node: Node) -> tuple[int, ...]:
-    """For each input the first place where the same tensor is; () where all are different."""
-    if len(node.inputs) < 2:
-        return ()
+def kind_of(node: Node) -> tuple[Any, ...]:
+    """What nodes that one group computes have in common: the op, the types of its inputs, and for
+    each input the first place where the same tensor is.
+    """
+    inputs = node.inputs
+    if len(inputs) == 1:
+        return node.op, inputs[0].type
+    if len(inputs) == 2:
+        x, y = inputs
+        return node.op, x.type, y.type, x is y
     first: dict[Tensor, int] = {}
-    places = tuple([first.setdefault(t, i) for i, t in enumerate(node.inputs)])
-    return () if len(first) == len(places) else places
+    places = [first.setdefault(t, i) for i, t in enumerate(inputs)]
+    return node.op, *[t.type for t in inputs], *places
 
 
 def _of_group(group: LoopGroup) -> Written:

@@ -70,13 +70,12 @@ def element_writer(node: Node, threads: int) -> Kernel | None:
     return None if writer is None else writer.on(threads)
 
 
-def element_overwrites(node: Node) -> Pairs:
-    """(output, input) places for which that writer may be given one buffer."""
+def _element_overwrites(node: Node) -> Pairs:
     writer = written(node)
     return () if writer is None else writer.overwrites
 
 
-KERNELS.writes(Fused, element_overwrites)(element_writer)
+KERNELS.writes(Fused, _element_overwrites)(element_writer)
 for _module in (moves, products, windows):
     for _op_type, _make in _module.WRITERS.items():
         KERNELS.writes(_op_type)(_make)

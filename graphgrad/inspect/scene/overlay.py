@@ -86,8 +86,7 @@ class Overlay:
         self.log = self._spans_much() if log is None else truth("log", log)
         if self.log and finite and (self.low < 0.0 or not self.least):
             raise ValueError(
-                "log=True takes numbers that are not negative, of which one is positive, got "
-                f"{self.low}"
+                f"log=True takes numbers that are not negative, one of them positive; got {self.low}"
             )
 
     @classmethod

@@ -126,7 +126,7 @@ class RandomKey(Op):
 
 def draws_keys(program: Program) -> bool:
     """Whether anything in a program, or a body in it, is drawn without a seed."""
-    return any(drawn_anew(node.op) for node in program.nodes)
+    return any(map(drawn_anew, program.ops))
 
 
 def drawn_anew(op: Op) -> bool:

@@ -42,7 +42,7 @@ def outer_first(program: Program, step: Pass) -> Program:
         if each not in stepped:
             stepped[each] = step(each)
         after = stepped[each]
-        ops = {node.op: None for node in after.nodes if node.op.bodies}
+        ops = [op for op in after.ops if op.bodies]
         inside = [body for op in ops for body in op.bodies if body not in made]
         if inside:  # which another program may hold, too, at another depth
             stack += inside

@@ -38,7 +38,8 @@ def merging(fired: Counter[str]) -> Step:
         def merge(node: Node) -> tuple[Tensor, ...] | None:
             if not node.op.pure:
                 return None
-            kept = first.setdefault((keyed(node), node.controls), node)
+            key = keyed(node)
+            kept = first.setdefault((key, node.controls) if node.controls else key, node)
             if kept is node:
                 return None
             fired["merged"] += 1
@@ -61,11 +62,13 @@ def _key_maker(op_class: type[Op]) -> Any:
 
 
 def _in_order(node: Node) -> Any:
-    return (node.op, *map(id, node.inputs))
+    inputs = node.inputs
+    return (node.op, id(inputs[0])) if len(inputs) == 1 else (node.op, *map(id, inputs))
 
 
 def _in_any_order(node: Node) -> Any:
-    x, y = map(id, node.inputs)
+    a, b = node.inputs
+    x, y = id(a), id(b)
     return (node.op, x, y) if x < y or kind_of(node.inputs[0].dtype) == "c" else (node.op, y, x)
 
 

@@ -83,7 +83,7 @@ def _bodies(program: Program) -> list[Program]:
 
 
 def _saves_memory(program: Program) -> bool:
-    return any(type(node.op) is After for node in program.nodes)
+    return any(type(op) is After for op in program.ops)
 
 
 def _known(node: Node) -> bool:

@@ -20,7 +20,7 @@ def drop_unread(program: Program) -> Program:
 
 def _trimmed(program: Program) -> Program:
     """The program with its own loops as they are needed."""
-    if not any(isinstance(node.op, Scan | While) for node in program.nodes):
+    if not any(isinstance(op, Scan | While) for op in program.ops):
         return program
     read = {t for node in program.nodes for t in node.inputs}.union(program.outputs)
     originals = iter(program.nodes)
