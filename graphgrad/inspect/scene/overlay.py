@@ -86,7 +86,8 @@ class Overlay:
         self.log = self._spans_much() if log is None else truth("log", log)
         if self.log and finite and (self.low < 0.0 or not self.least):
             raise ValueError(
-                f"log=True takes numbers that are not negative, one of them positive; got {self.low}"
+                "log=True takes numbers that are not negative, and one that is positive; got "
+                f"{self.low}"
             )
 
     @classmethod
