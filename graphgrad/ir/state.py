@@ -214,9 +214,6 @@ class State:
 
         Returns: nothing.
         """
-        if self._foreign:
-            self.commit(dict(zip(variables, values, strict=True)), runs)
-            return
         with _lock:
             before = self._latest
             if before[2] and before[0] is variables:

@@ -109,8 +109,7 @@ def _is_small(node: Node, given: frozenset[Tensor]) -> bool:
 
 
 def _is_summed(dtype: DType, shape: Shape) -> bool:
-    native = dtype.kind in "biufc" and dtype.isbuiltin == 1
-    return native and 0 < dtype.itemsize * math.prod(shape) <= SMALL
+    return dtype.kind in "biufc" and 0 < dtype.itemsize * math.prod(shape) <= SMALL
 
 
 # --- how they are written --------------------------------------------------------------------
