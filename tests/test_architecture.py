@@ -335,6 +335,7 @@ def test_nothing_but_its_command_imports_tf1():
     assert users == {"commands/tensorflow1.py"}
 
 
+@pytest.mark.ci
 def test_any_module_can_be_the_first_of_its_package():
     """An import runs the packages around a module first: these count as imports of it."""
     graph = nx.DiGraph()

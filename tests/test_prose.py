@@ -124,6 +124,7 @@ def test_docstrings_use_the_words_of_the_field():
     assert found == {}
 
 
+@pytest.mark.ci
 def test_messages_use_the_words_of_the_field():
     found = []
     for path in sorted((ROOT / "graphgrad").rglob("*.py")):

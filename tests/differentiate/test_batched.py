@@ -176,7 +176,7 @@ def check(f, arrays, axes, backend):
 
 
 @pytest.mark.filterwarnings("ignore::graphgrad.PerformanceWarning")
-@pytest.mark.parametrize("name", every(2, FUNCTIONS))
+@pytest.mark.parametrize("name", every(3, FUNCTIONS))
 def test_S27_everyday_functions_under_vmap(name):
     f, *arrays = FUNCTIONS[name]
     for flags in product([True, False], repeat=len(arrays)):

@@ -217,7 +217,7 @@ TRANSFORMS = [
 NAMES = ["first", "second order", *(t.__name__ for t in TRANSFORMS[2:])]
 
 
-@pytest.mark.parametrize("program", every(2, PROGRAMS))
+@pytest.mark.parametrize("program", every(3, PROGRAMS))
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=NAMES)
 def test_a_loop_is_its_runs_one_after_the_other(program, transform):
     check(*both(program, transform))

@@ -151,7 +151,7 @@ CASES = {name: (f, [(x,) for x in xs]) for name, (f, xs) in ONE.items()}
 CASES.update({name: (f, [(x, y) for x in xs for y in ys]) for name, (f, xs, ys) in TWO.items()})
 
 
-@pytest.mark.parametrize("name", every(2, CASES))
+@pytest.mark.parametrize("name", every(4, CASES))
 def test_value_and_gradient_are_those_of_many_digits(name):
     pytest.importorskip("scipy")
     f, points = CASES[name]
