@@ -45,6 +45,14 @@ def test_an_operand_is_split_and_the_result_joined():
     assert nodes == [("Multiply", APART), ("Reshape", APART), ("Add", APART), ("Reshape", WHOLE)]
 
 
+@pytest.mark.parametrize("shape", [(4, *WHOLE), (2, *WHOLE[1:])])
+def test_what_broadcasts_to_more_than_the_image_stays(shape):
+    with gg.Graph():
+        inputs, t = _spread((1, *APART[1:]), (1, *WHOLE[1:]))
+        z = gg.placeholder(shape)
+        assert [shape for _, shape in _split([*inputs, z], [t + z])][-1] == shape
+
+
 def test_what_broadcasts_is_split_where_it_has_lengths():
     with gg.Graph():
         inputs, t = _spread()

@@ -115,3 +115,12 @@ def test_a_carry_may_be_called_as_something_outside_that_the_body_reads():
     assert a.tolist() == [3.0, 19.0, 59.0]  # (2 h h + 1) h + x
     assert b.tolist() == [2.0, 4.0, 6.0]
     assert da.tolist() == [7.0, 25.0, 55.0]  # 6 h h + 1
+
+
+def test_a_carry_that_is_taken_apart_wrongly_is_pythons_error(rows):
+    def step(carry, row):
+        h, c = carry
+        return (h, c, row), h
+
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        gg.scan(step, (zeros(), zeros(), zeros()), rows)
