@@ -53,6 +53,15 @@ def test_what_broadcasts_to_more_than_the_image_stays(shape):
         assert [shape for _, shape in _split([*inputs, z], [t + z])][-1] == shape
 
 
+def test_what_waits_for_another_node_stays_and_waits():
+    with gg.Graph():
+        inputs, t = _spread()
+        z = gg.placeholder(WHOLE)
+        y = t + z
+        y.node.controls = (gg.exp(z).node,)
+        assert _same([*inputs, z], [y])
+
+
 def test_what_broadcasts_is_split_where_it_has_lengths():
     with gg.Graph():
         inputs, t = _spread()
