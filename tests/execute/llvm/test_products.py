@@ -137,6 +137,43 @@ def test_a_filters_gradient_that_is_infinite_is_not_nan():
     np.testing.assert_array_equal(out[0, 0], [[3200, 3200], [np.inf, np.inf]])
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_a_product_that_threads_share_has_the_bits_of_one_thread(seed, monkeypatch):
+    monkeypatch.setattr(products, "SHARED", 0)
+    monkeypatch.setattr(products, "PART", 1)
+    rng = np.random.default_rng(seed)
+    m, k, n = (
+        int(i) for i in rng.integers(1, [(300, 80, 300), (80, 300, 900), (900, 80, 80)][seed % 3])
+    )
+    flags = [bool(i) for i in rng.integers(0, 2, 2)]
+    stacks = [
+        ((), ()),
+        ((3,), (3,)),
+        ((4, 2), (4, 2)),
+        ((1, 3), (5, 3)),
+        ((4, 1), (2,)),
+        ((), (6,)),
+    ]
+    of_a, of_b = stacks[rng.integers(len(stacks))]
+    a = rng.normal(size=(*of_a, *((k, m) if flags[0] else (m, k)))).astype("float32")
+    b = rng.normal(size=(*of_b, *((n, k) if flags[1] else (k, n)))).astype("float32")
+    with gg.Graph():
+        given = tuple([gg.placeholder(x.shape, "float32") for x in (a, b)])
+        node = build(MatMul(transpose_a=flags[0], transpose_b=flags[1]), given)
+    results = []
+    for threads in (1, 2, 5):
+        write = product_writer(node, threads)
+        if write is None:
+            return
+        out = np.full(node.outputs[0].shape, np.nan, "float32")
+        write(a, b, out)
+        results.append(out)
+    right = np.matmul(a.mT if flags[0] else a, b.mT if flags[1] else b)
+    np.testing.assert_allclose(results[0], right, rtol=1e-4, atol=1e-3)
+    for out in results[1:]:
+        np.testing.assert_array_equal(out, results[0])
+
+
 @pytest.mark.parametrize("op_type", [MatMul, Conv2D, Conv2DBackpropInput, Conv2DBackpropFilter])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_writers_of_the_samples(op_type, threads, monkeypatch):

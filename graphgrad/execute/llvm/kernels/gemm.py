@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..emit.arrays import TAKES, ArrayArgument, Unlocked, built_in, number
+from ..emit.arrays import TAKES, ArrayArgument, Unlocked, built_in
 from ..emit.text import Text, function
 
 WIDE = 2  # vectors across a tile
@@ -471,25 +471,15 @@ class Gemm:
         return function("ptr", name, TAKES, t, made, internal=False)
 
     def _matmul(self) -> str:
-        """matmul(a, b, out) or matmul(a, b, out, part, parts), which does its share of the rows.
-
-        Arrays of two axes, no length 0, and up to two axes before them, which broadcast; and of
-        the two whether they are turned.
+        """matmul(a, b, out): arrays of two axes, no length 0, and up to two axes before them,
+        which broadcast; and of the two whether they are turned.
         """
         t = Text()
         a, b, c = (ArrayArgument(t, i) for i in range(3))
         lengths_a = a.length(2), a.length(1)
         rows, cols, depth = c.length(2), c.length(1), t.chosen("%ta", "i64", *lengths_a)
-        shared = t("icmp eq i64 %count, 5")
-        part = t.value_if(shared, "i64", lambda: number(t, 3), "0")
-        parts = t.value_if(shared, "i64", lambda: number(t, 4), "1")
-        tall = self.heights[0]
-        share = t.div(t.add(rows, t.sub(parts, 1)), parts)
-        share = t.mul(t.ceil(share, tall), tall)
-        top = t.least(t.mul(part, share), rows)
-        height = t.least(share, t.sub(rows, top))
         outer, inner = c.length_or_one(4), c.length_or_one(3)
-        work = t.mul(t.mul(t.mul(height, cols), depth), t.mul(outer, inner))
+        work = t.mul(t.mul(t.mul(rows, cols), depth), t.mul(outer, inner))
         unlocked = Unlocked(t, t(f"icmp sgt i64 {work}, {FREE}"))
         strides_a, strides_b = _turned(t, a, "%ta"), _turned(t, b, "%tb")
         rsc = c.stride(2)
@@ -498,11 +488,10 @@ class Gemm:
 
         def one(i: str, j: str) -> None:
             at = [t.at(t.at(data, t.mul(i, far)), t.mul(j, near)) for data, far, near in steps]
-            first_a, first_c = t.at(at[0], t.mul(top, strides_a[0])), t.at(at[2], t.mul(top, rsc))
             t.do(
-                f"call void @gemm(ptr {first_a}, i64 {strides_a[0]}, i64 {strides_a[1]}, "
-                f"ptr {at[1]}, i64 {strides_b[0]}, i64 {strides_b[1]}, ptr {first_c}, i64 {rsc}, "
-                f"i64 {height}, i64 {cols}, i64 {depth})"
+                f"call void @gemm(ptr {at[0]}, i64 {strides_a[0]}, i64 {strides_a[1]}, "
+                f"ptr {at[1]}, i64 {strides_b[0]}, i64 {strides_b[1]}, ptr {at[2]}, i64 {rsc}, "
+                f"i64 {rows}, i64 {cols}, i64 {depth})"
             )
 
         t.loop(0, outer, 1, lambda i: t.loop(0, inner, 1, lambda j: one(i, j)))

@@ -38,6 +38,11 @@ def panel(dtype: DType) -> int:
     return _gemm(dtype).panel
 
 
+def tallest(dtype: DType) -> int:
+    """The height of the highest tile."""
+    return _gemm(dtype).heights[0]
+
+
 def tiles(dtype: DType, rows: int) -> list[int]:
     """The heights of the tiles over so many rows."""
     made = []
@@ -48,7 +53,7 @@ def tiles(dtype: DType, rows: int) -> list[int]:
 
 
 def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
-    """matmul(a, b, out) or matmul(a, b, out, part, parts); see Gemm."""
+    """matmul(a, b, out); see Gemm."""
     return _functions(dtype)[entry_name(transpose_a, transpose_b)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ....ir.node import Node, Tensor
@@ -13,6 +14,8 @@ from . import library
 
 Writer = Callable[..., Any]
 SHARED = 1 << 22  # multiplications from which on several threads take part
+PART = 1 << 22  # multiplications of a part, at least, where threads have several
+PARTS = 2  # for a thread, at most: another takes what is left where one is held up
 THIN = 1 << 12  # entries of a matrix from which on NumPy's product with a vector is faster
 
 
@@ -34,14 +37,59 @@ def _matmul(node: Node, threads: int) -> Writer | None:
     if thin or len(shape) > 4:
         return None
     work = math.prod(shape) * depth
-    run = library.matmul(node.outputs[0].dtype, op.transpose_a, op.transpose_b)
+    dtype = node.outputs[0].dtype
+    run = library.matmul(dtype, op.transpose_a, op.transpose_b)
     if threads == 1 or work < SHARED:
         return run
+    parts = min(PARTS * threads, max(threads, work // PART))
+    pieces = _pieces(node, parts, threads)
 
     def shared(a: Any, b: Any, out: Any) -> None:
-        parallel(lambda part: run(a, b, out, part, threads), threads, threads)
+        def piece(i: int) -> None:
+            of_a, of_b, of_out = pieces[i]
+            run(a[of_a], b[of_b], out[of_out])
+
+        parallel(piece, len(pieces), threads)
 
     return shared
+
+
+Piece = tuple[Any, Any, Any]
+
+
+def _pieces(node: Node, parts: int, threads: int) -> list[Piece]:
+    """What each part reads of a and b, and writes: matrices of a stack, or columns, or rows.
+
+    Each part packs what it reads of b, and of a where a is turned; so what is read by all parts is
+    the smaller one, and there are no more parts than threads where it has to be packed.
+    """
+    op: Any = node.op
+    a, b = node.inputs
+    out = node.outputs[0]
+    *stack, rows, cols = _lengths(out)
+    if stack and stack[0] >= threads:
+        deep = [len(_lengths(t)) == len(_lengths(out)) and _lengths(t)[0] > 1 for t in (a, b)]
+        every = slice(None)
+        return [
+            (cut if deep[0] else every, cut if deep[1] else every, cut)
+            for cut in _cuts(stack[0], 1, parts)
+        ]
+    if cols > rows or (cols == rows and not op.transpose_a):
+        cuts = _cuts(cols, library.panel(out.dtype), threads if op.transpose_a else parts)
+        turned = op.transpose_b
+        return [(..., (..., *((c, slice(None)) if turned else (c,))), (..., c)) for c in cuts]
+    cuts = _cuts(rows, library.tallest(out.dtype), threads)
+    turned = op.transpose_a
+    whole = slice(None)
+    return [((..., c) if turned else (..., c, whole), ..., (..., c, whole)) for c in cuts]
+
+
+def _cuts(length: int, unit: int, parts: int) -> list[slice]:
+    """At most so many slices of an axis, each of which starts at a multiple of the unit."""
+    units = -(-length // unit)
+    parts = min(parts, units)
+    ends = [min(units * i // parts * unit, length) for i in range(parts + 1)]
+    return [slice(*ends) for ends in pairwise(ends)]
 
 
 def _lengths(t: Tensor) -> tuple[int, ...]:

@@ -127,6 +127,15 @@ class Nest:
         bits = sum(1 << a for a in axes)
         return frozenset(i for i, varies in enumerate(self._varies) if varies & bits)
 
+    @cached_property
+    def moved(self) -> int:
+        """Bytes that are read and written, each entry once."""
+        where = [*self.loads, *[o.item for o in self.outputs]]
+        return sum(self.items[i].dtype.itemsize * self._entries(self._varies[i]) for i in where)
+
+    def _entries(self, axes: int) -> int:
+        return math.prod(n for a, n in enumerate(self.lengths) if axes >> a & 1)
+
     # --- items by how often they are computed ------------------------------------------------
 
     @cached_property

@@ -12,6 +12,8 @@ from .reductions import CHAIN
 from .spills import LONG
 
 BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
+BLOCK_BYTES = 1 << 19  # from memory, which take as long
+NEAR = 1 << 21  # bytes that may be in a cache
 BLOCKS = 256  # at most
 SHARE = 8  # partial results are at most this fraction of the elements
 TOGETHER = 4  # registers computed with at once: while one waits for a result, others go on
@@ -53,7 +55,10 @@ def divide(nest: Nest, target: Target) -> RowBlocks:
     lanes = _lanes(nest, target)
     regions, size = _regions(nest)
     elements = math.prod(nest.lengths)
-    count = min(BLOCKS, -(-elements * _cost(nest) // (BLOCK_COST * lanes)))
+    count = -(-elements * _cost(nest) // (BLOCK_COST * lanes))
+    if (moved := nest.moved) > NEAR:
+        count = max(count, -(-moved // BLOCK_BYTES))
+    count = min(count, BLOCKS)
     if size:
         count = min(count, max(1, 8 * elements // SHARE // size))
     if nest.split:
