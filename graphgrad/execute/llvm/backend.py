@@ -22,12 +22,12 @@ from ...ops.nn.conv2d import Convolution
 from ...ops.shape.reshaping import Transpose
 from ..kernels import Kernel, Pairs
 from ..numpy.backend import NumpyBackend, NumpyBinding
-from ..run.planned import Driven
+from ..run.planned import Driven, flag
 from .emit.call import possible
 from .emit.jit import VERSION, host
 from .kernels.accumulating import accumulation_writer
 from .kernels.behind import goes_behind, writer_with_loop
-from .kernels.convolved import convolution_writer, matrix_writer
+from .kernels.convolving import convolution_writer, matrix_writer
 from .kernels.draws import draw_writer
 from .kernels.products import product_writer
 from .kernels.scatters import SCATTERS, scatter_writer
@@ -41,13 +41,16 @@ from .machine.driven import CompiledLoop, compiled_loop
 
 PARTS = 12_000, 800  # operands of a group; of a part of a longer one, which LLVM is slow with
 FAST = "reassoc nsz arcp contract"
-_PACKING = convolution_writer, matrix_writer
 _FILLERS = search_writer, draw_writer, accumulation_writer
 _MAKERS = product_writer, sweep_writer, scatter_writer, *_FILLERS
 
 
 class LlvmBackend(NumpyBackend):
-    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
+    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy.
+
+    exact: compute convolutions by the sums of their definition. By default, large ones of 3 x 3 in
+        float32 take Winograd's products, with an error relative to the largest number in a window.
+    """
 
     name = "llvm"
     packs = True  # matrices and filters that stay the same, into memory of their own
@@ -58,8 +61,10 @@ class LlvmBackend(NumpyBackend):
         *,
         num_threads: int | None = None,
         fast_math: bool = False,
+        exact: bool = False,
     ) -> None:
         super().__init__(check, num_threads=num_threads, fast_math=fast_math)
+        self.exact = flag("exact", exact)
         self.flags = FAST if self.fast_math else ""
         self._loop_of = loops(host())
 
@@ -108,10 +113,13 @@ class LlvmBackend(NumpyBackend):
         if isinstance(node.op, ConvolvedLoop):
             loop = self.kernel_of(node.op.program.nodes[1])
             assert loop is not None
-            return writer_with_loop(node, loop, self.threads, self.packs)
-        kept = [make(node, self.threads, self.packs) for make in _PACKING]
-        made = [make(node, self.threads) for make in _MAKERS]
-        return next(filter(None, (*kept, *made)), None)
+            return writer_with_loop(node, loop, self.threads, self.packs, self.exact)
+        made = (
+            convolution_writer(node, self.threads, self.packs, self.exact),
+            matrix_writer(node, self.threads, self.packs),
+            *[make(node, self.threads) for make in _MAKERS],
+        )
+        return next(filter(None, made), None)
 
     def group(self, node: Node) -> LoopGroup | None:
         """What a node computes, where that is compiled."""

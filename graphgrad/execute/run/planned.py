@@ -64,9 +64,9 @@ class PlannedBackend(Backend):
         num_threads: int | None = None,
         fast_math: bool = False,
     ) -> None:
-        self.check = _checking() if check is None else _flag("check", check)
+        self.check = _checking() if check is None else flag("check", check)
         self.threads = available_threads() if num_threads is None else _threads(num_threads)
-        self.fast_math = _flag("fast_math", fast_math)
+        self.fast_math = flag("fast_math", fast_math)
 
     def describe(self) -> str:
         """What runs a program here, in a line of `explain`."""
@@ -106,7 +106,8 @@ class PlannedBackend(Backend):
         return schedule(ordered(self.fuse(widen(program))), self.bind())
 
 
-def _flag(name: str, value: object) -> bool:
+def flag(name: str, value: object) -> bool:
+    """The value of an option that is True or False; TypeError where it is neither."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is True or False, got {value!r}")
     return bool(value)

@@ -13,7 +13,7 @@ from graphgrad.ops.nn.conv2d import Conv2D, Conv2DBackpropFilter, Conv2DBackprop
 pytest.importorskip("llvmlite")
 
 from graphgrad.execute.llvm.kernels import convolved, library, products
-from graphgrad.execute.llvm.kernels.convolved import convolution_writer
+from graphgrad.execute.llvm.kernels.convolving import convolution_writer
 from graphgrad.execute.llvm.kernels.products import product_writer
 
 from ...each import every

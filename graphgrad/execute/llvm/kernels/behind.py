@@ -17,7 +17,7 @@ from ....ops.shape.reshaping import Transpose
 from ..emit.call import possible
 from ..loops.groups import Kernel
 from ..loops.launch import in_order, runner
-from .convolved import Convolving, convolution_writer, convolving
+from .convolving import Convolving, convolution_writer, convolving
 from .swept import is_swept, swept
 
 
@@ -43,12 +43,14 @@ def goes_behind(conv: Node, loop: Node, group: LoopGroup, kernel: Kernel) -> boo
     )
 
 
-def writer_with_loop(node: Node, kernel: Kernel, threads: int, keep: bool) -> Callable[..., None]:
+def writer_with_loop(
+    node: Node, kernel: Kernel, threads: int, keep: bool, exact: bool
+) -> Callable[..., None]:
     """What writes the results of a ConvolvedLoop; kernel: that of its loop."""
     program: Program = node.op.program  # type: ignore[attr-defined]
     conv, loop = program.nodes
     (z,) = conv.outputs
-    image, filters, run, few = _convolving(conv, threads, keep)
+    image, filters, run, few = _convolving(conv, threads, keep, exact)
     number = {t: i for i, t in enumerate(program.inputs)}
     at_x, at_w = (number[t] for t in conv.inputs)
     at_z = next(i for i, t in enumerate(loop.inputs) if t is z)
@@ -72,7 +74,7 @@ def writer_with_loop(node: Node, kernel: Kernel, threads: int, keep: bool) -> Ca
     return write
 
 
-def _convolving(conv: Node, threads: int, keep: bool) -> Convolving:
+def _convolving(conv: Node, threads: int, keep: bool, exact: bool) -> Convolving:
     if not is_swept(conv):
-        return convolving(conv, threads, keep)
+        return convolving(conv, threads, keep, exact)
     return Convolving(np.ascontiguousarray, np.ascontiguousarray, swept(conv, threads), False)

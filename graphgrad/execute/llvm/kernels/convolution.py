@@ -76,6 +76,12 @@ CORNER = 24  # bytes of what is known of a place
 
 NAMES = "conv", "conv_filter", "conv_pack", "conv_spread"
 """The functions for Python."""
+BESIDE = (
+    "declare i64 @llvm.smax.i64(i64, i64)",
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+)
+"""What is called beyond what Gemm declares."""
 
 
 def told_of(window: Window) -> dict[str, int]:
@@ -102,14 +108,6 @@ class Convolutions:
     def __init__(self, gemm: Gemm) -> None:
         self.gemm = gemm
         self._line = (DEPTH + gemm.lanes) * gemm.size  # bytes of a patch in the buffer
-
-    def declarations(self) -> tuple[str, ...]:
-        """What the text calls beyond what Gemm declares."""
-        return (
-            "declare i64 @llvm.smax.i64(i64, i64)",
-            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-        )
 
     def functions(self) -> tuple[str, ...]:
         """The definitions; those for Python are `NAMES`."""

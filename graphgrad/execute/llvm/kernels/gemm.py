@@ -116,7 +116,7 @@ class Gemm:
         v = self.vector
         return t(f"call {v} @llvm.fma.{self._kind}({v} {a}, {v} {b}, {v} {c})")
 
-    def _spread(self, t: Text, kind: str, value: str) -> str:
+    def spread(self, t: Text, kind: str, value: str) -> str:
         """A vector of one value."""
         vector = f"<{self.lanes} x {kind}>"
         one = t(f"insertelement {vector} poison, {kind} {value}, i32 0")
@@ -126,7 +126,7 @@ class Gemm:
     def first(self, t: Text, count: str) -> str:
         """The mask of the first `count` lanes."""
         steps = ", ".join(f"i64 {i}" for i in range(self.lanes))
-        return t(f"icmp slt <{self.lanes} x i64> <{steps}>, {self._spread(t, 'i64', count)}")
+        return t(f"icmp slt <{self.lanes} x i64> <{steps}>, {self.spread(t, 'i64', count)}")
 
     # --- packing ------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Gemm:
             t.do(f"call void @llvm.prefetch.p0(ptr {where}, i32 0, i32 {NEAR}, i32 1)")
         for i in range(height):
             where = t.at(f"%a{i // 3}", t.mul(i % 3, "%rsa"))
-            a = self._spread(t, self.scalar, t.load(self.scalar, where))
+            a = self.spread(t, self.scalar, t.load(self.scalar, where))
             for j in range(wide):
                 n = i * wide + j
                 added = f"{v} {a}, {v} {b[j]}, {v} %sum{n}"

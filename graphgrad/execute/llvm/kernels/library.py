@@ -15,11 +15,13 @@ from . import philox
 from .accumulations import Accumulations
 from .binary_search import NAMES as searches
 from .binary_search import Searching
+from .convolution import BESIDE, Convolutions
 from .convolution import NAMES as WINDOWS
-from .convolution import Convolutions
 from .gemm import Gemm, entry_name
 from .scatter_add import NAMES, Adding
 from .sweeps import Sweeps
+from .winograd import NAMES as TILED
+from .winograd import Winograd
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -58,8 +60,8 @@ def matmul(dtype: DType, transpose_a: bool, transpose_b: bool) -> Callable[..., 
 
 
 def windows(dtype: DType, name: str) -> Callable[..., Any]:
-    """The function of Convolutions of this name."""
-    return _windows(dtype)[name]
+    """The function of Convolutions or Winograd of this name."""
+    return (_windows if name in WINDOWS else _winograd)(dtype)[name]
 
 
 @cache
@@ -141,18 +143,22 @@ def _code(dtype: DType) -> Loaded:
 @cache
 def _windows(dtype: DType) -> Functions:
     """Convolutions, in a module of their own: most programs have none, and need not wait."""
-    gemm = _gemm(dtype)
-    windows, code = Convolutions(gemm), _code(dtype)
-    known = {name: code.address(name) for name in gemm.shared()}
-    parts = (
-        *DECLARATIONS,
-        *gemm.declarations(),
-        *gemm.shared().values(),
-        *windows.declarations(),
-        *windows.functions(),
-    )
-    made = loaded("\n".join(parts), WINDOWS, known)
-    return {name: built_in(made, name) for name in WINDOWS}
+    return _beside(dtype, Convolutions(_gemm(dtype)).functions(), WINDOWS)
+
+
+@cache
+def _winograd(dtype: DType) -> Functions:
+    return _beside(dtype, Winograd(_gemm(dtype)).functions(), TILED)
+
+
+def _beside(dtype: DType, functions: Sequence[str], names: Sequence[str]) -> Functions:
+    """Functions that call those of Gemm."""
+    gemm, code = _gemm(dtype), _code(dtype)
+    shared = gemm.shared()
+    known = {name: code.address(name) for name in shared}
+    text = (*DECLARATIONS, *gemm.declarations(), *shared.values(), *BESIDE, *functions)
+    made = loaded("\n".join(text), names, known)
+    return {name: built_in(made, name) for name in names}
 
 
 def load(text: str, names: Sequence[str]) -> Functions:
