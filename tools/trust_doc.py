@@ -77,6 +77,8 @@ SAME = """
   without a seed ([checkpoints](files.md#checkpoints)).
 - **Rewrites** at the default level: those labelled *exact* change no bits; those labelled
   *rounding* change last bits ([the list](optimisation.md)). `fast_math=True` may change more.
+- **Convolutions** of 3 x 3 in float32 use Winograd's algorithm with LLVM, with a larger error
+  ([conditions](optimisation.md#convolutions)); `exact=True` turns it off.
 - **Random bits** are the same on every backend for a given seed (Philox).
 - **Different backends** compute some ops with different functions. This table compares them on
   samples of all ops that both support:

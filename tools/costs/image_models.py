@@ -1,7 +1,7 @@
 """Convolutional networks as ONNX models with fixed weights, beside onnxruntime.
 
     python tools/costs/image_models.py [--only resnet18] [--batches 1 8] [--sizes 32 64 224]
-        [--rounds 9] [--backend llvm]
+        [--rounds 9] [--backend llvm] [--exact]
 
 The networks are those of torchvision, written down here, with random weights. CPU time on one
 thread over that of onnxruntime: medians of the ratios of calls that take turns. What is compared
@@ -234,13 +234,13 @@ def seconds(run, times):
     return (time.process_time() - began) / times
 
 
-def beside(model, x, backend, rounds):
+def beside(model, x, backend, rounds, **options):
     """Milliseconds of both, and the ratio."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    compiled = gg.onnx.load(model).compile(backend=backend, num_threads=1)
+    compiled = gg.onnx.load(model).compile(backend=backend, num_threads=1, **options)
     runs = (lambda: compiled(x)), (lambda: session.run(None, {name: x}))
     found, right = (next(iter(r.values())) if isinstance(r := run(), dict) else r for run in runs)
     found, right = np.asarray(found).ravel(), np.asarray(right).ravel()
@@ -259,6 +259,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="*", default=[32, 64, 224])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--backend", default="llvm")
+    parser.add_argument("--exact", action="store_true", help="convolutions by their definition")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     columns = [(n, s) for s in given.sizes for n in given.batches]
@@ -271,7 +272,8 @@ def main():
         cells = []
         for (n, size), column in zip(columns, ratios, strict=True):
             x = np.random.default_rng(0).normal(size=(n, 3, size, size)).astype("float32")
-            ours, theirs, ratio = beside(exported(make, x.shape), x, given.backend, given.rounds)
+            model, options = exported(make, x.shape), {"exact": True} if given.exact else {}
+            ours, theirs, ratio = beside(model, x, given.backend, given.rounds, **options)
             column.append(ratio)
             cells.append(f"{ours:.2f} / {theirs:.2f}: **{ratio:.2f}**")
         print(f"| {make.__name__} |", " | ".join(cells), "|", flush=True)
