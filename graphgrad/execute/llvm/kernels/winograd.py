@@ -14,8 +14,8 @@ for convolutional neural networks", CVPR 2016, arXiv:1509.09308):
 
 Each of the 16 sums is a matrix product over the tiles of a block. An output depends on the pixels
 of its own window only, and is 0 where these are; but its error is relative to the largest of them.
-Where an output is not finite, the outputs of its block are computed from the definition: sums of
-pixels may overflow, and infinities of a tile would cancel to NaN.
+Where an output is not finite, those of its block and panel are computed from the definition: sums
+of pixels may overflow, and infinities of a tile would cancel to NaN.
 """
 
 from __future__ import annotations
@@ -193,12 +193,14 @@ class Winograd:
         t.when(full, every, some)
 
     def _outputs(self) -> str:
-        """z[tile, panel] = A^T m A; where one is not finite, %bad has a NaN then."""
+        """z[tile, panel] = A^T m A, and whether all of these are finite."""
         t, gemm = Text(), self.gemm
         f = Fields(t, "%fields")
         pixel = t.mul(f.outputs, gemm.size)
         step, before = gemm.lanes * gemm.size, t.mul("%panel", gemm.panel)
         zeros = ", ".join([f"{gemm.scalar} 0.0"] * gemm.lanes)
+        total = t(f"alloca {gemm.vector}")  # of the outputs times 0
+        gemm.store(t, "zeroinitializer", total)
 
         def tile(at: str, example: str, y: str, x: str) -> None:
             there = self._there(t, (y, x), (f.out_height, f.out_width), STEP)
@@ -213,26 +215,24 @@ class Winograd:
                 ]
                 square = [planes[i : i + EDGE] for i in range(0, PLANES, EDGE)]
                 made = _both(t, self._to_outputs, square)
-                bad = gemm.load(t, "%bad")
+                sums = gemm.load(t, total)
                 for (i, j), value in zip(product(range(STEP), repeat=2), made, strict=True):
                     row = t.at(t.at(target, v * step), t.mul(t.mul(pixel, f.out_width), i))
                     gemm.store(t, value, t.at(row, t.mul(pixel, j)), masks[i][j])
-                    bad = gemm.fma(t, value, f"<{zeros}>", bad)
-                gemm.store(t, bad, "%bad")
+                    sums = gemm.fma(t, value, f"<{zeros}>", sums)
+                gemm.store(t, sums, total)
 
             self._columns(t, f, before, _all(t, there), there, vector)
 
         self._tiles(t, f, tile)
-        takes = (
-            "ptr %m, i64 %plane, ptr %z, ptr %fields, i64 %first, i64 %rows, i64 %panel, ptr %bad"
-        )
-        return function("void", "outputs", takes, t)
+        some = t(f"fcmp uno {gemm.vector} {gemm.load(t, total)}, zeroinitializer")
+        bits = t(f"bitcast <{gemm.lanes} x i1> {some} to i{gemm.lanes}")
+        finite = t(f"icmp eq i{gemm.lanes} {bits}, 0")
+        takes = "ptr %m, i64 %plane, ptr %z, i64 %panel, ptr %fields, i64 %first, i64 %rows"
+        return function("i1", "outputs", takes, t, finite)
 
     def _direct(self) -> str:
-        """Columns %left to %right of z at places %first to %last by the definition.
-
-        w: rows of %row bytes, tap by tap.
-        """
+        """z[place, panel] by the definition. w: rows of %row bytes, tap by tap."""
         t, gemm = Text(), self.gemm
         f = Fields(t, "%fields")
         sum_at = t(f"alloca {gemm.vector}")
@@ -267,13 +267,11 @@ class Winograd:
                 to = t.at("%z", t.mul(t.add(t.mul(m, f.outputs), k), gemm.size))
                 gemm.store(t, gemm.load(t, sum_at), to, gemm.first(t, t.sub(f.outputs, k)))
 
-            t.loop("%left", t.least(f.outputs, "%right"), gemm.lanes, vector)
+            left = t.mul("%panel", gemm.panel)
+            t.loop(left, t.add(left, gemm.panel), gemm.lanes, vector)
 
         t.loop("%first", "%last", 1, place)
-        takes = (
-            "ptr %x, ptr %w, i64 %row, ptr %z, ptr %fields, i64 %first, i64 %last, i64 %left, "
-            "i64 %right"
-        )
+        takes = "ptr %x, ptr %w, i64 %row, ptr %z, i64 %panel, ptr %fields, i64 %first, i64 %last"
         return function("void", "direct", takes, t)
 
     def _filters(self) -> str:
@@ -328,7 +326,7 @@ class Winograd:
         filters = t.mul(f.own, row)
         tiles, line = t.mul(f.block, f.wide), self._line(t, f)
         plane, result = t.mul(tiles, line), t.mul(tiles, self.width)
-        bad = t(f"alloca {gemm.vector}")
+        kept = t.at(w.data, t.mul(filters, PLANES))
         behind = Behind(t, gemm)
         unlocked = Unlocked(t, "true")
         unlocked.start()
@@ -340,7 +338,6 @@ class Winograd:
             count = t.mul(rows, f.wide)
             where = f"ptr {fields}, i64 {r}, i64 {rows}"
             t.do(f"call void @pixels(ptr {x.data}, {where}, ptr {pixels}, i64 {line}, i64 {plane})")
-            gemm.store(t, "zeroinitializer", bad)
 
             def product_of(i: str, p: str, k: str) -> None:
                 depth = t.least(t.sub(f.own, k), DEPTH)
@@ -354,23 +351,20 @@ class Winograd:
                 )
                 gemm.stripes(t, given, str(gemm.panel), t(f"icmp sgt i64 {k}, 0"))
 
+            first, last = self._place(t, f, r), self._place(t, f, t.add(r, rows))
+            places = f"ptr {fields}, i64 {first}, i64 {last}"
+
             def panel(p: str) -> None:
                 def plane_of(i: str) -> None:
                     t.loop(0, f.own, DEPTH, lambda k: product_of(i, p, k))
 
                 t.loop(0, PLANES, 1, plane_of)
-                t.do(
-                    f"call void @outputs(ptr {made}, i64 {result}, ptr {z.data}, {where}, "
-                    f"i64 {p}, ptr {bad})"
-                )
+                to = f"ptr {z.data}, i64 {p}"
+                finite = t(f"call i1 @outputs(ptr {made}, i64 {result}, {to}, {where})")
+                again = f"call void @direct(ptr {x.data}, ptr {kept}, i64 {row}, {to}, {places})"
+                t.when(finite, lambda: None, lambda: t.do(again))
 
             t.loop(left, right, 1, panel)
-            first, last = self._place(t, f, r), self._place(t, f, t.add(r, rows))
-            kept = t.at(w.data, t.mul(filters, PLANES))
-            given = f"ptr {x.data}, ptr {kept}, i64 {row}, ptr {z.data}, ptr {fields}"
-            columns = ", ".join(f"i64 {t.mul(p, gemm.panel)}" for p in (left, right))
-            again = f"call void @direct({given}, i64 {first}, i64 {last}, {columns})"
-            t.when(self._has_nan(t, gemm.load(t, bad)), lambda: t.do(again))
             behind.run(first, last)
 
         t.loop(start, stop, f.block, block)
@@ -378,11 +372,6 @@ class Winograd:
         behind.free()
         unlocked.stop()
         return built_in("winograd", t, z.object)
-
-    def _has_nan(self, t: Text, value: str) -> str:
-        lanes = self.gemm.lanes
-        some = t(f"fcmp uno {self.gemm.vector} {value}, {value}")
-        return t(f"icmp ne i{lanes} {t(f'bitcast <{lanes} x i1> {some} to i{lanes}')}, 0")
 
     def _place(self, t: Text, f: Fields, r: str) -> str:
         """The first output of a row of tiles."""
