@@ -7,11 +7,6 @@ for convolutional neural networks", CVPR 2016, arXiv:1509.09308):
     z = A^T [sum over channels of (G w G^T) * (B^T d B)] A
     dw = G^T [sum over tiles of (B^T d B) * (A dz A^T)] G
 
-           1  0 -1  0           1   0   0            1  0
-    B^T =  0  1  1  0      G = 1/2 1/2 1/2      A =  1  1
-           0 -1  1  0          1/2 -1/2 1/2          1 -1
-           0  1  0 -1           0   0   1            0 -1
-
 Each of the 16 sums is a matrix product over the tiles of a block. An output depends on the pixels
 of its own window only, and is 0 where these are; but its error is relative to the largest of them.
 Where an output is not finite, those of its block and panel are computed from the definition: sums
@@ -21,6 +16,7 @@ of pixels may overflow, and infinities of a tile would cancel to NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import chain, product
 
 from ..emit.arrays import ArrayArgument, Unlocked, built_in, number
@@ -35,6 +31,12 @@ NAMES = "winograd", "winograd_filters", "winograd_gradient", "winograd_settle"
 across, and `block` is how many rows of tiles are computed at a time."""
 
 Grid = list[list[str]]
+Matrix = Sequence[Sequence[float]]
+IMAGE = (1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)
+FILTER = (1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)
+OUTPUT = (1, 1, 1, 0), (0, 1, -1, -1)
+COTANGENT, WEIGHT = (tuple(zip(*matrix, strict=True)) for matrix in (OUTPUT, FILTER))
+"""B^T, G, A^T, A and G^T."""
 
 
 class Winograd:
@@ -59,41 +61,28 @@ class Winograd:
 
     # --- transforms of vectors ------------------------------------------------------------------
 
-    def _add(self, t: Text, a: str, b: str) -> str:
-        return t(f"fadd {self.gemm.vector} {a}, {b}")
+    def _both(self, t: Text, matrix: Matrix, grid: Grid) -> list[str]:
+        """matrix grid matrix^T: its entries, row by row."""
+        columns = [self._times(t, matrix, column) for column in zip(*grid, strict=True)]
+        return [e for row in zip(*columns, strict=True) for e in self._times(t, matrix, row)]
 
-    def _sub(self, t: Text, a: str, b: str) -> str:
-        return t(f"fsub {self.gemm.vector} {a}, {b}")
+    def _times(self, t: Text, matrix: Matrix, vectors: Sequence[str]) -> list[str]:
+        return [self._sum(t, list(zip(row, vectors, strict=True))) for row in matrix]
 
-    def _half(self, t: Text, a: str) -> str:
-        half = ", ".join([f"{self.gemm.scalar} 0.5"] * self.gemm.lanes)
-        return t(f"fmul {self.gemm.vector} {a}, <{half}>")
+    def _sum(self, t: Text, terms: list[tuple[float, str]]) -> str:
+        """What is multiplied by the same number is added up first."""
+        kind, parts = self.gemm.vector, []
+        for size in sorted({abs(c) for c, _ in terms if c}):
+            plus, minus = ([v for c, v in terms if c == signed] for signed in (size, -size))
+            part = plus.pop(0) if plus else t(f"fneg {kind} {minus.pop(0)}")
+            for sign, vectors in (("fadd", plus), ("fsub", minus)):
+                for vector in vectors:
+                    part = t(f"{sign} {kind} {part}, {vector}")
+            parts.append(part if size == 1 else t(f"fmul {kind} {part}, {self._number(size)}"))
+        return reduce(lambda a, b: t(f"fadd {kind} {a}, {b}"), parts)
 
-    def _of_image(self, t: Text, d: Sequence[str]) -> list[str]:
-        """B^T d"""
-        one, two, three = (d[0], d[2]), (d[2], d[1]), (d[1], d[3])
-        pairs = [self._sub(t, *pair) for pair in (one, two, three)]
-        return [pairs[0], self._add(t, d[1], d[2]), *pairs[1:]]
-
-    def _of_filter(self, t: Text, w: Sequence[str]) -> list[str]:
-        """G w"""
-        ends, middle = self._half(t, self._add(t, w[0], w[2])), self._half(t, w[1])
-        return [w[0], self._add(t, ends, middle), self._sub(t, ends, middle), w[2]]
-
-    def _to_filter(self, t: Text, u: Sequence[str]) -> list[str]:
-        """G^T u"""
-        sums, rest = (self._half(t, of(t, u[1], u[2])) for of in (self._add, self._sub))
-        return [self._add(t, u[0], sums), rest, self._add(t, sums, u[3])]
-
-    def _to_outputs(self, t: Text, m: Sequence[str]) -> list[str]:
-        """A^T m"""
-        first = self._add(t, m[0], self._add(t, m[1], m[2]))
-        return [first, self._sub(t, self._sub(t, m[1], m[2]), m[3])]
-
-    def _of_cotangent(self, t: Text, z: Sequence[str]) -> list[str]:
-        """A z"""
-        negative = t(f"fneg {self.gemm.vector} {z[1]}")
-        return [z[0], self._add(t, *z), self._sub(t, *z), negative]
+    def _number(self, value: float) -> str:
+        return f"<{', '.join([f'{self.gemm.scalar} {value}'] * self.gemm.lanes)}>"
 
     # --- tiles ----------------------------------------------------------------------------------
 
@@ -153,7 +142,7 @@ class Winograd:
             def vector(j: str, masks: Sequence[Sequence[str | None]]) -> None:
                 offset = t.mul(j, gemm.size)
                 grid = self._read(t, t.at(source, offset), steps, masks)
-                made = _both(t, self._of_image, grid)
+                made = self._both(t, IMAGE, grid)
                 for plane, value in enumerate(made):
                     gemm.store(t, value, t.at(t.at(target, offset), t.mul("%plane", plane)))
 
@@ -198,7 +187,6 @@ class Winograd:
         f = Fields(t, "%fields")
         pixel = t.mul(f.outputs, gemm.size)
         step, before = gemm.lanes * gemm.size, t.mul("%panel", gemm.panel)
-        zeros = ", ".join([f"{gemm.scalar} 0.0"] * gemm.lanes)
         total = t(f"alloca {gemm.vector}")  # of the outputs times 0
         gemm.store(t, "zeroinitializer", total)
 
@@ -214,12 +202,12 @@ class Winograd:
                     for i in range(PLANES)
                 ]
                 square = [planes[i : i + EDGE] for i in range(0, PLANES, EDGE)]
-                made = _both(t, self._to_outputs, square)
+                made = self._both(t, OUTPUT, square)
                 sums = gemm.load(t, total)
                 for (i, j), value in zip(product(range(STEP), repeat=2), made, strict=True):
                     row = t.at(t.at(target, v * step), t.mul(t.mul(pixel, f.out_width), i))
                     gemm.store(t, value, t.at(row, t.mul(pixel, j)), masks[i][j])
-                    sums = gemm.fma(t, value, f"<{zeros}>", sums)
+                    sums = gemm.fma(t, value, self._number(0.0), sums)
                 gemm.store(t, sums, total)
 
             self._columns(t, f, before, _all(t, there), there, vector)
@@ -297,7 +285,7 @@ class Winograd:
                 masks = [[mask] * TAPS] * TAPS
                 steps = t.mul(tap, TAPS), tap
                 grid = self._read(t, t.at(source, offset), steps, masks)
-                for i, value in enumerate(_both(t, self._of_filter, grid)):
+                for i, value in enumerate(self._both(t, FILTER, grid)):
                     gemm.store(t, value, t.at(t.at(target, offset), t.mul(plane, i)))
                 for i, value in enumerate(chain.from_iterable(grid)):
                     gemm.store(t, value, t.at(t.at(there, offset), t.mul(plane, i)))
@@ -406,7 +394,7 @@ class Winograd:
                 def vector(v: int, masks: Sequence[Sequence[str | None]]) -> None:
                     steps = t.mul(pixel, f.out_width), pixel
                     grid = self._read(t, t.at(corner, v * step), steps, masks)
-                    for i, value in enumerate(_both(t, self._of_cotangent, grid)):
+                    for i, value in enumerate(self._both(t, COTANGENT, grid)):
                         gemm.store(t, value, t.at(t.at(there_to, v * step), t.mul(plane, i)))
 
                 self._columns(t, f, before, whole, there, vector)
@@ -480,11 +468,11 @@ class Winograd:
                 of_part = t.at(source, t.mul(i, each))
                 for j, at in enumerate(planes):
                     more = gemm.load(t, t.at(of_part, t.mul(plane, j)))
-                    gemm.store(t, self._add(t, gemm.load(t, at), more), at)
+                    gemm.store(t, t(f"fadd {gemm.vector} {gemm.load(t, at)}, {more}"), at)
 
             t.loop(0, count, 1, part)
             total = [gemm.load(t, at) for at in planes]
-            made = _both(t, self._to_filter, [total[i : i + EDGE] for i in range(0, PLANES, EDGE)])
+            made = self._both(t, WEIGHT, [total[i : i + EDGE] for i in range(0, PLANES, EDGE)])
             target = t.at(w.data, t.add(t.mul(c, line), t.mul(k, gemm.size)))
             mask = gemm.first(t, t.sub(f.outputs, k))
             for j, value in enumerate(made):
@@ -492,12 +480,6 @@ class Winograd:
 
         t.loop(0, f.own, 1, lambda c: t.loop(0, f.outputs, gemm.lanes, lambda k: vector(c, k)))
         return built_in("winograd_settle", t, w.object)
-
-
-def _both(t: Text, step: Callable[[Text, Sequence[str]], list[str]], grid: Grid) -> list[str]:
-    """A transform along both axes of a square: its entries, row by row."""
-    columns = [step(t, column) for column in zip(*grid, strict=True)]
-    return [entry for row in zip(*columns, strict=True) for entry in step(t, row)]
 
 
 def _all(t: Text, there: Grid) -> str:
