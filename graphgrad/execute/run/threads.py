@@ -7,12 +7,14 @@ So a call never waits for a thread to be free, and calls from many threads share
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from itertools import pairwise
 from queue import SimpleQueue
 from threading import Condition, Lock, RLock, Thread, local
 
 Task = Callable[[int], object]
+Range = tuple[int, int]
 
 
 def available_threads() -> int:
@@ -47,6 +49,18 @@ def parallel(task: Task, count: int, threads: int) -> None:
             raise error
         finally:
             del error  # it holds this frame
+
+
+def ranges(length: int, parts: int, unit: int = 1) -> list[Range]:
+    """At most so many ranges, one at least, from 0 to length; each starts at a multiple of unit."""
+    units = -(-length // unit)
+    parts = max(min(parts, units), 1)
+    return list(pairwise([min(units * i // parts * unit, length) for i in range(parts + 1)]))
+
+
+def shared_out(task: Callable[..., object], parts: Sequence[Range], threads: int) -> None:
+    """task(start, stop) for each of these ranges, as by `parallel`."""
+    parallel(lambda i: task(*parts[i]), len(parts), threads)
 
 
 class _Job:

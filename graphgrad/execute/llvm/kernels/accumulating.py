@@ -12,7 +12,7 @@ from ....ir.types import lengths
 from ....ops.reduce.cumulative import CumProd, CumSum
 from ....ops.reduce.running_extrema import CumMax, CumMin
 from ...kernels import Kernel
-from ...run.threads import parallel
+from ...run.threads import ranges, shared_out
 from ..emit.call import possible
 from . import library
 
@@ -41,7 +41,7 @@ def accumulation_writer(node: Node, threads: int) -> Kernel | None:
     if not (size := math.prod(shape)):
         return None
     parts = threads if size >= SHARED and many >= threads * LINE else 1
-    cuts = [many * i // parts // LINE * LINE for i in range(parts)] + [many]
+    each = ranges(many, parts, LINE)
 
     def accumulate(x: Any, out: Any) -> None:
         x, y = (a.reshape(before, shape[op.axis], after) for a in (np.ascontiguousarray(x), out))
@@ -50,6 +50,6 @@ def accumulation_writer(node: Node, threads: int) -> Kernel | None:
         if exclusive:
             y[:, 1:], y[:, 0] = x[:, :-1], neutral
             x = y
-        parallel(lambda i: run(x, y, cuts[i], cuts[i + 1]), parts, threads)
+        shared_out(lambda start, stop: run(x, y, start, stop), each, threads)
 
     return accumulate

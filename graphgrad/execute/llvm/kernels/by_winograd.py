@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ....ir.types import DType
 from ....ops.nn.moving_windows import ONE, Window
-from ...run.threads import parallel
+from ...run.threads import parallel, ranges
 from . import library
 from .convolved import Convolved, Writer, fields_of, lines
 from .winograd import PLANES, STEP, TAPS
@@ -73,12 +72,12 @@ class ByWinograd(Convolved):
         if not self.shared(threads):
             return lambda x, w, z, *behind: conv(x, w, z, fields, 0, self.rows, 0, panels, *behind)
         if self.few(threads):
-            ranges = [(0, self.rows, *cut) for cut in _cuts(panels, 1, threads)]
+            parts = [(0, self.rows, *cut) for cut in ranges(panels, threads)]
         else:
-            ranges = [(*cut, 0, panels) for cut in _cuts(self.rows, self.block, 4 * threads)]
+            parts = [(*cut, 0, panels) for cut in ranges(self.rows, 4 * threads, self.block)]
 
         def run(x: Any, w: Any, z: Any, *behind: Any) -> None:
-            parallel(lambda i: conv(x, w, z, fields, *ranges[i], *behind), len(ranges), threads)
+            parallel(lambda i: conv(x, w, z, fields, *parts[i], *behind), len(parts), threads)
 
         return run
 
@@ -91,13 +90,13 @@ class ByWinograd(Convolved):
             library.windows(self.dtype, f"winograd_{name}") for name in ("gradient", "settle")
         )
         direct = super().filter_gradient(threads)
-        ranges = _cuts(self.rows, self.block, min(SUMS, max(_tiles(self) // SUMMED, 1)))
-        shape = len(ranges), PLANES, self.depth // (TAPS * TAPS), self._columns
+        parts = ranges(self.rows, min(SUMS, _tiles(self) // SUMMED), self.block)
+        shape = len(parts), PLANES, self.depth // (TAPS * TAPS), self._columns
 
         def gradient(x: Any, dz: Any, dw: Any) -> None:
             sums = np.zeros(shape, self.dtype.name)
-            parallel(lambda i: run(x, dz, sums[i], self._fields, *ranges[i]), len(ranges), threads)
-            settle(sums, dw, self._fields, len(ranges))
+            parallel(lambda i: run(x, dz, sums[i], self._fields, *parts[i]), len(parts), threads)
+            settle(sums, dw, self._fields, len(parts))
             if not np.isfinite(dw).all():
                 direct(x, dz, dw)
 
@@ -115,10 +114,3 @@ def _tiles(how: Convolved) -> int:
     down, across = (-(-e.out // STEP) for e in how.window.axes)
     examples = how.places // (how.told["out_height"] * how.told["out_width"])
     return int(examples * down * across)
-
-
-def _cuts(length: int, unit: int, parts: int) -> list[tuple[int, int]]:
-    """At most so many ranges, each of which starts at a multiple of the unit."""
-    units = -(-length // unit)
-    parts = min(parts, units)
-    return list(pairwise([min(units * i // parts * unit, length) for i in range(parts + 1)]))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ....ir.types import DType
 from ....ops.nn.moving_windows import ONE, Extent, Window
-from ...run.threads import parallel
+from ...run.threads import parallel, ranges, shared_out
 from . import library
 from .convolution import BORDERED, FIELDS, GATHERED, PIXELS, told_of
 from .gemm import DEPTH
@@ -148,17 +147,14 @@ class Convolved:
         if not self.shared(threads):
             return lambda x, w, z, *behind: conv(x, w, z, fields, 0, places, 0, panels, *behind)
         if self.few(threads):
-            parts = min(threads, panels)
-            cuts = [panels * i // parts for i in range(parts + 1)]
-            ranges = [(0, places, *cut) for cut in pairwise(cuts)]
+            parts = [(0, places, *cut) for cut in ranges(panels, threads)]
         else:
             unit = self._conv["block"] if self._conv["mode"] == BORDERED else TILE
-            parts = min(4 * threads, max(places // max(unit, 2 * TILE), 1))
-            cuts = [min(-(-places // unit) * i // parts * unit, places) for i in range(parts + 1)]
-            ranges = [(*cut, 0, panels) for cut in pairwise(cuts)]
+            most = min(4 * threads, places // max(unit, 2 * TILE))
+            parts = [(*cut, 0, panels) for cut in ranges(places, most, unit)]
 
         def run(x: Any, w: Any, z: Any, *behind: Any) -> None:
-            parallel(lambda i: conv(x, w, z, fields, *ranges[i], *behind), parts, threads)
+            parallel(lambda i: conv(x, w, z, fields, *parts[i], *behind), len(parts), threads)
 
         return run
 
@@ -179,13 +175,13 @@ class Convolved:
         }
         turned = {"depth": self.outputs, "outputs": self.depth, "stretch": self.outputs}
         examples = self.places // (told["out_height"] * told["out_width"])
-        parts = min(threads, examples) if self.shared(threads) else 1
-        cuts = [examples * i // parts for i in range(parts + 1)]
+        parts = threads if self.shared(threads) else 1
+        each = ranges(examples, parts)
         run, fields = library.windows(self.dtype, "conv_spread"), fields_of(told)
 
         def gradient(dz: Any, w: Any, dx: Any) -> None:
             packed = _packed(self.dtype, w.reshape(self.depth, -1).T, told | turned)
-            parallel(lambda i: run(dz, packed, dx, fields, cuts[i], cuts[i + 1]), parts, threads)
+            shared_out(lambda i, j: run(dz, packed, dx, fields, i, j), each, threads)
 
         return gradient
 
@@ -208,8 +204,7 @@ class Convolved:
             least = max(-(-self.depth // DEPTH), pieces if shared else 1)
             told = told | {"slice": min(_up(-(-self.depth // least)), DEPTH)}
         slices = self.groups * -(-self.depth // told["slice"])
-        parts = min(threads, slices) if shared else 1
-        cuts = [slices * i // parts for i in range(parts + 1)]
+        each = ranges(slices, threads if shared else 1)
         fields, places = fields_of(told), self.places
         several = places > told["chunk"]
 
@@ -218,9 +213,7 @@ class Convolved:
             if several:
                 dw.fill(0)
                 work = np.zeros((2, *dw.shape), dw.dtype)
-            parallel(
-                lambda i: run(x, dw, dz, fields, places, cuts[i], cuts[i + 1], work), parts, threads
-            )
+            shared_out(lambda i, j: run(x, dw, dz, fields, places, i, j, work), each, threads)
 
         return gradient
 

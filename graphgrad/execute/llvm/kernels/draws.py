@@ -10,7 +10,7 @@ import numpy as np
 from ....ir.node import Node
 from ....ops.random.draws import RandomBits, RandomIntegers, RandomUniform
 from ...kernels import Kernel
-from ...run.threads import parallel
+from ...run.threads import ranges, shared_out
 from ..emit.call import possible
 from . import library
 from .philox import KINDS, LANES
@@ -64,19 +64,18 @@ def _drawing(name: str, stream: int, node: Node, threads: int) -> Kernel:
     blocks = -(-count // (LANES * KINDS[name].each))
     parts = threads if rows * count >= SHARED else 1
     by_row = rows >= parts
-    cuts = [(rows if by_row else blocks) * i // parts for i in range(parts + 1)]
+    each = ranges(rows if by_row else blocks, parts)
     fill = library.filling(name)
 
     def draw(seed: Any, out: Any, *more: Any) -> None:
         seeds = np.ascontiguousarray(seed.astype(np.uint64)).reshape(-1)
 
-        def part(i: int) -> None:
-            first, last = cuts[i], cuts[i + 1]
+        def part(first: int, last: int) -> None:
             if by_row:
                 fill(out, seeds, stream, count, first, last, 0, blocks, *more)
             else:
                 fill(out, seeds, stream, count, 0, rows, first, last, *more)
 
-        parallel(part, parts, threads)
+        shared_out(part, each, threads)
 
     return draw

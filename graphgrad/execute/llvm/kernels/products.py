@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from ....ir.node import Node, Tensor
 from ....ops.contract.products import MatMul
-from ...run.threads import parallel
+from ...run.threads import parallel, ranges
 from . import library
 
 Writer = Callable[..., Any]
@@ -72,24 +71,20 @@ def _pieces(node: Node, parts: int, threads: int) -> list[Piece]:
         every = slice(None)
         return [
             (cut if deep[0] else every, cut if deep[1] else every, cut)
-            for cut in _cuts(stack[0], 1, parts)
+            for cut in _cuts(stack[0], parts)
         ]
     if cols > rows or (cols == rows and not op.transpose_a):
-        cuts = _cuts(cols, library.panel(out.dtype), threads if op.transpose_a else parts)
+        cuts = _cuts(cols, threads if op.transpose_a else parts, library.panel(out.dtype))
         turned = op.transpose_b
         return [(..., (..., *((c, slice(None)) if turned else (c,))), (..., c)) for c in cuts]
-    cuts = _cuts(rows, library.tallest(out.dtype), threads)
+    cuts = _cuts(rows, threads, library.tallest(out.dtype))
     turned = op.transpose_a
     whole = slice(None)
     return [((..., c) if turned else (..., c, whole), ..., (..., c, whole)) for c in cuts]
 
 
-def _cuts(length: int, unit: int, parts: int) -> list[slice]:
-    """At most so many slices of an axis, each of which starts at a multiple of the unit."""
-    units = -(-length // unit)
-    parts = min(parts, units)
-    ends = [min(units * i // parts * unit, length) for i in range(parts + 1)]
-    return [slice(*ends) for ends in pairwise(ends)]
+def _cuts(length: int, parts: int, unit: int = 1) -> list[slice]:
+    return [slice(*ends) for ends in ranges(length, parts, unit)]
 
 
 def _lengths(t: Tensor) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ....lower.gathers import Indexed, first_index, gathering, has_indices
 from ....ops.reduce.sorting import ScatterElements
 from ....ops.shape.indexing import AddAt, ScatterAdd
 from ...kernels import Kernel
-from ...run.threads import parallel
+from ...run.threads import parallel, ranges
 from ..emit.call import possible
 from ..loops.ranges import check_index
 from . import library
@@ -91,11 +90,8 @@ def _one_axis(axes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
 def _parts(before: int, after: int, unit: int, threads: int) -> list[Part]:
     """The work for each thread: some of the columns, or some of what stands before the indices."""
     if threads > 1 and after >= unit * threads:
-        cuts = [after // unit * i // threads * unit for i in range(threads)] + [after]
-        return [(0, before, a, b) for a, b in pairwise(cuts)]
-    count = min(threads, before)
-    cuts = [before * i // count for i in range(count + 1)]
-    return [(a, b, 0, after) for a, b in pairwise(cuts)]
+        return [(0, before, *columns) for columns in ranges(after, threads, unit)]
+    return [(*rows, 0, after) for rows in ranges(before, threads)]
 
 
 def _one_index(indices: Sequence[Any], indexed: Sequence[Indexed]) -> Any:

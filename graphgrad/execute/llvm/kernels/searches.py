@@ -9,7 +9,7 @@ import numpy as np
 from ....ir.node import Node
 from ....ops.arrays.searching import SearchSorted
 from ...kernels import Kernel
-from ...run.threads import parallel
+from ...run.threads import ranges, shared_out
 from ..emit.call import possible
 from . import library
 
@@ -29,7 +29,7 @@ def search_writer(node: Node, threads: int) -> Kernel | None:
     def search(x: Any, v: Any, out: Any) -> None:
         x, v = np.ascontiguousarray(x), np.ascontiguousarray(v)
         parts = 1 if v.size < SHARED else threads
-        cuts = [v.size * i // parts for i in range(parts + 1)]
-        parallel(lambda i: run(x, v, out, cuts[i], cuts[i + 1]), parts, threads)
+        each = ranges(v.size, parts)
+        shared_out(lambda start, stop: run(x, v, out, start, stop), each, threads)
 
     return search

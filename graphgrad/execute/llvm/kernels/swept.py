@@ -13,7 +13,7 @@ from ....ir.types import DType, lengths
 from ....ops.nn.conv2d import Conv2D
 from ....ops.nn.moving_windows import Window
 from ....ops.nn.pool2d import MaxPool
-from ...run.threads import parallel
+from ...run.threads import ranges, shared_out
 from . import library
 from .convolution import told_of
 from .sweeps import FIELDS
@@ -73,12 +73,12 @@ def _runner(dtype: DType, name: str, window: Window, z: tuple[int, ...], threads
     sweep, rows = library.sweep(dtype, name), z[0] * z[1]
     shared = threads > 1 and prod(z) * prod(window.size) >= SHARED
     parts = min(4 * threads, rows) if shared else 1
-    cuts = [rows * i // parts for i in range(parts + 1)]
+    each = ranges(rows, parts)
 
     def run(x: Any, w: Any, z: Any, *behind: Any) -> None:
-        def part(i: int) -> None:
-            sweep(x, w, z, fields, cuts[i], cuts[i + 1], 0, 0, *behind)
+        def part(start: int, stop: int) -> None:
+            sweep(x, w, z, fields, start, stop, 0, 0, *behind)
 
-        parallel(part, parts, threads)
+        shared_out(part, each, threads)
 
     return run
