@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -267,3 +269,21 @@ def test_filters_in_any_order_of_axes(k, c, out, stride, dilation, groups, dtype
     wanted = runs[1](image, np.ascontiguousarray(filters.transpose(2, 3, 1, 0)))
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("channels", [320, 384, 448])
+@pytest.mark.parametrize("groups", [1, None])
+def test_a_mean_of_an_image_that_has_as_many_places_as_vectors(channels, groups):
+    rng = np.random.default_rng(channels)
+    groups = groups or channels
+    shape = (1, 1, channels // groups, channels)
+    w, b = rng.normal(size=shape).astype("float32"), rng.normal(size=channels).astype("float32")
+    for height, width in product(range(1, 4), range(1, 8)):
+        image = rng.normal(size=(2, height, width, channels)).astype("float32")
+        with gg.Graph():
+            x = gg.placeholder(image.shape, "float32")
+            y = gg.nn.conv(x, gg.constant(w), groups=groups) + gg.constant(b)
+            outputs = [y, gg.mean(y, (1, 2), keepdims=True)]
+            fast, plain = (gg.compile(x, outputs, backend=name) for name in ("llvm", "numpy"))
+        for a, c in zip(fast(image), plain(image), strict=True):
+            np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-4)

@@ -24,7 +24,7 @@ from .swept import is_swept, swept
 def goes_behind(conv: Node, loop: Node, group: LoopGroup, kernel: Kernel) -> bool:
     """Whether a loop can run block by block behind a convolution: over its places, in place.
 
-    Without reductions or transpositions, the places of a loop follow in the order of its shape.
+    Without reductions or transpositions, its places are its rows, in the order of its shape.
     """
     if type(conv.op) is not Conv2D or not possible():
         return False
@@ -36,8 +36,8 @@ def goes_behind(conv: Node, loop: Node, group: LoopGroup, kernel: Kernel) -> boo
     return (
         len(at) == 1
         and any(place == at[0] for _, place in shared.overwrites)
-        and shared.rows == math.prod(lengths(z.type)[:3])
-        and not (shared.scratch or shared.ranges or group.space.row)
+        and (shared.rows, shared.run) == (math.prod(lengths(z.type)[:3]), lengths(z.type)[3])
+        and not (shared.ranges or group.space.row)
         and group.space.shape == tuple([d for d in lengths(z.type) if d != 1])
         and not any(isinstance(member.op, Transpose) for member in group.members)
     )

@@ -53,6 +53,8 @@ class Shared(NamedTuple):
     scratch     bytes for the partial results of all blocks
     overwrites  (output, input) places that may be one buffer
     rows, step  how many rows there are, and in a block
+    run         the elements of a row, where row by row they are in the order of the group's shape
+                and nothing is reduced; else 0
     workspace   bytes that rows need to work in
     ranges      the indices among the inputs that have to be in range
     """
@@ -64,6 +66,7 @@ class Shared(NamedTuple):
     overwrites: tuple[tuple[int, int], ...]
     rows: int
     step: int
+    run: int
     workspace: int
     ranges: tuple[Range, ...]
 
@@ -94,6 +97,9 @@ def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     scratch = blocks.bytes * blocks.number
     apart = blocks.number > 1 or scratch > ON_HEAP
     pairs = tuple(nest.overwrites())
+    whole = nest.size(nest.row_axes)
+    run = min(blocks.piece or whole, whole)
+    run = 0 if nest.outer_lanes or nest.reduced else run
     shared = Shared(
         name,
         len(group.inputs),
@@ -102,6 +108,7 @@ def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
         pairs,
         blocks.rows,
         blocks.step,
+        run,
         rows.workspace.size,
         lowered.ranges,
     )
