@@ -39,6 +39,22 @@ def test_order_is_stable(dtype, descending):
                 np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("n", [4, 40])
+def test_zeros_of_both_signs_keep_their_order(dtype, descending, n):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    values = np.random.default_rng(0).choice([0.0, -0.0, 1.0, np.nan], (n, 3))
+    with gg.Graph():
+        x = gg.cast(values, dtype)
+        y = gg.sort(x, 0, descending=descending)
+        picked = gg.take_along_axis(x, gg.argsort(x, 0, descending=descending), 0)
+        y, picked = gg.evaluate([gg.cast(y, "float64"), gg.cast(picked, "float64")])
+    np.testing.assert_array_equal(y, picked)
+    np.testing.assert_array_equal(np.signbit(y) & (y == 0), np.signbit(picked) & (picked == 0))
+
+
 def test_an_exported_file_has_what_it_needs(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 40)).astype("float32")
     with gg.Graph():

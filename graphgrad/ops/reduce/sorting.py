@@ -230,8 +230,10 @@ class Sort(Op):
         return (x,)
 
     def kernel(self, xp: Any, x: Any) -> Any:
-        y = xp.sort(x, axis=self.axis)
-        return xp.flip(y, axis=self.axis) if self.descending else y
+        if not self.descending:
+            return _stably_sorted(xp, x, self.axis)
+        y = _stably_sorted(xp, xp.flip(x, axis=self.axis), self.axis)
+        return xp.flip(y, axis=self.axis)
 
     def to_onnx(self, to: Any, x: Any) -> Any:
         return _top(to, x, to.length(x, self.axis), self.axis, self.descending)[0]
@@ -347,6 +349,16 @@ def _check_ordered(x: TensorType, axis: int) -> None:
         raise ShapeError(f"order along axis {axis} of {x!r}")
     if kind_of(x.dtype) == "c":
         raise DTypeError(f"complex numbers have no order, got {x!r}")
+
+
+def _stably_sorted(xp: Any, x: Any, axis: int) -> Any:
+    """x in order; where equal numbers can be told apart, as 0.0 and -0.0, by a stable argsort."""
+    if xp is np and kind_of(x.dtype) == "f":
+        signs = np.signbit(x[x == 0])
+        if signs.any() and not signs.all():
+            order = np.argsort(x, axis=axis, stable=True)
+            return np.take_along_axis(x, order, axis=axis)
+    return xp.sort(x, axis=axis)
 
 
 def _order(xp: Any, x: Any, axis: int, descending: bool) -> Any:

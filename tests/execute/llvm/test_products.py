@@ -125,6 +125,25 @@ def test_gradients_of_filters_are_exact_sums(shape):
     assert _rounding(out, right) < 1.5
 
 
+@pytest.mark.parametrize("image", [(32, 28, 28, 3), (9, 20, 20, 13)])
+def test_a_filters_gradient_that_threads_share_has_the_bits_of_one_thread(image, monkeypatch):
+    """Also where its rows are cut into fewer pieces than there are threads."""
+    monkeypatch.setattr(convolved, "SHARED", 0)
+    rng = np.random.default_rng(0)
+    x, dz = (rng.normal(size=(*image[:3], c)).astype("float32") for c in (image[3], 24))
+    with gg.Graph():
+        tx, tf = (gg.placeholder(s, "float32") for s in (image, (5, 5, image[3], 24)))
+        (dw,) = gg.gradients(gg.nn.conv(tx, tf), [tf], grad_ys=dz)
+    given = {tx: x}
+    results = []
+    for threads in (1, 2, 3, 5, 40):
+        out = np.full(dw.shape, np.nan, "float32")
+        convolution_writer(dw.node, threads)(*[given.get(t, dz) for t in dw.node.inputs], out)
+        results.append(out)
+    for out in results[1:]:
+        np.testing.assert_array_equal(out, results[0])
+
+
 def test_a_filters_gradient_that_is_infinite_is_not_nan():
     x, dz = np.ones((200, 4, 4, 2), "float32"), np.ones((200, 4, 4, 2), "float32")
     x[3, 1, 1, 1] = np.inf

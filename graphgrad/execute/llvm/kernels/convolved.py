@@ -186,10 +186,16 @@ class Convolved:
         return gradient
 
     def _even(self, pieces: int) -> int:
-        """The length of at least so many equal pieces of a run; 0 where it has none."""
+        """The length of at least so many equal pieces of a run, or of as many as there can be.
+
+        0 where it has none, which does not depend on how many: how sums are cut depends on it.
+        """
         run = self.told["run"]
-        lengths = [d for d in range(TILE, DEPTH + 1) if run % d == 0 and run >= pieces * d]
-        return max(lengths, key=lambda d: (d % TILE == 0, d), default=0)
+        lengths = [d for d in range(TILE, DEPTH + 1) if run % d == 0]
+        enough = [d for d in lengths if run >= pieces * d]
+        if not enough:
+            return min(lengths, default=0)
+        return max(enough, key=lambda d: (d % TILE == 0, d))
 
     def filter_gradient(self, threads: int) -> Writer:
         """run(x, dz, dw), of arrays in order: shared out by rows of dw."""
