@@ -142,6 +142,35 @@ def test_an_output_that_is_given_leaves_it_to_another_to_be_written_over_an_inpu
     assert over == [[True, False], [False, True], [True, False]]
 
 
+def test_an_output_that_nothing_reads_has_memory_while_it_is_written():
+    class SineLast(gg.Op):
+        """sin x and cos x, of which the cosine is written first."""
+
+        __module__ = "graphgrad.ops.sine_last"
+
+        def infer(self, x):
+            return x, x
+
+    class Writing(NumpyBackend):
+        kernels = Kernels(np)
+
+    def writer(node, threads):
+        def write(x, sin, cos):
+            np.cos(x, out=cos)
+            np.sin(x, out=sin)
+
+        return write
+
+    Writing.kernels.writes(SineLast)(writer)
+    with gg.Graph():
+        x = gg.placeholder((LODGED // 8,))
+        _, cos = build(SineLast(), (x,)).outputs
+        y = x * gg.sum(cos)  # in its memory both have room, but not at once
+    a = np.linspace(0.0, 9.0, LODGED // 8)
+    (found,) = Writing().compile(gg.Program([x], [y]))(a)
+    np.testing.assert_allclose(found, a * np.cos(a).sum())
+
+
 def test_nothing_takes_no_room():
     assert packed([]) == ([], 0)
     assert packed([(0, 0, 5)])[1] == 0
