@@ -50,9 +50,11 @@ def test_the_smallest_place_that_is_large_enough_is_taken():
     assert arena == 512
 
 
-def test_places_that_become_free_join():
-    buffers, arena = packed([(64, 0, 1), (64, 0, 1), (64, 0, 1), (192, 2, 3)])
-    assert (buffers[3].offset, arena) == (0, 192)
+@pytest.mark.parametrize("lasts", [(1, 1, 1), (1, 2, 3), (3, 2, 1), (1, 3, 2), (2, 1, 3)])
+def test_places_that_become_free_join(lasts):
+    rows = [(64, 0, last) for last in lasts]
+    buffers, arena = packed([*rows, (64, 0, 9), (192, 4, 9)])
+    assert (buffers[4].offset, arena) == (0, 256)
 
 
 def test_the_last_place_grows():
@@ -212,6 +214,12 @@ def test_of_equal_results_the_one_that_is_written_soonest_is_the_host():
     rows = [(1, 0, 3, False), (1, 1, 7, False), (1, 5, 100, True), (1, 9, 100, True)]
     a, b, soon, late = lodging(rows)
     assert (a.host, b.host) == (soon, late)
+
+
+def test_a_result_that_is_free_again_is_found_as_before():
+    rows = [(1, 0, 1, False), (1, 2, 3, False), (1, 5, 100, True), (1, 9, 100, True)]
+    a, b, soon, _ = lodging(rows)
+    assert a.host is b.host is soon
 
 
 def test_small_ones_and_what_is_dropped_before_the_end_neither_lodge_nor_host():

@@ -266,10 +266,12 @@ def test_an_output_of_a_call_that_nothing_reads_is_dropped_at_once():
     with Graph():
         x = placeholder((4,), name="x")
         _, b = split(x, 2)
-        y = exp(b)
-    first, last = Kernelled().plan(Program([x], [y])).steps
-    assert first.frees == first.outputs[:1]
-    assert last.inputs == first.outputs[1:]
+        outputs = [exp(b), negative(b)]
+    found = Kernelled().plan(Program([x], outputs))
+    first, second, _ = found.steps
+    assert first.frees == first.outputs[:1] == second.outputs
+    assert second.inputs == first.outputs[1:]
+    assert found.changing == 3
 
 
 def test_what_a_call_makes_of_a_value_that_is_given_is_dropped_at_once():
@@ -287,6 +289,16 @@ def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
             x = placeholder((4,), name="x")
             y = cond(x[0] > 0, lambda x=x, f=inside: reduce_sum(exp(f(x))), lambda x=x: x[0])
         assert plan([x], [y]).exact is exact
+
+
+def test_bodies_that_several_nodes_run_have_the_name_of_the_first():
+    with Graph():
+        x = placeholder((4,), name="x")
+        y = cond(x[0] > 0, lambda: exp(x), lambda: x)
+        z = cond(x[1] > 0, lambda: exp(x), lambda: negative(x))
+        again = build(y.node.op, y.node.inputs).outputs[0]
+    found = plan([x], [y, z, again])
+    assert {name for name, _ in found.bodies} == {y.node.name, z.node.name}
 
 
 def test_a_choice_that_waits_for_its_lengths_counts_for_nothing_yet():
