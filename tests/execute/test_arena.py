@@ -1,5 +1,6 @@
 """Arrays of an arena, and large arrays that are used again when nobody holds them."""
 
+import sys
 import warnings
 import weakref
 
@@ -27,12 +28,13 @@ def test_places_are_aligned_and_in_one_block():
         a = gg.exp(x)
         y = gg.sum(gg.sin(a) @ a.T)
     plan = NumpyBackend().plan(Program([x], [y]))
-    fixed = fixed_arrays(plan)
-    places = [fixed[p.slot] for p in plan.places]
-    assert places
-    assert len({id(a.base) for a in places}) == 1
-    assert all(a.ctypes.data % ALIGNMENT == 0 and a.flags.c_contiguous for a in places)
-    assert all(fixed[step.outputs[0]].base is not None for step in plan.views)
+    several = [fixed_arrays(plan) for _ in range(8)]  # in memory of several alignments
+    for fixed in several:
+        places = [fixed[p.slot] for p in plan.places]
+        assert places
+        assert len({id(a.base) for a in places}) == 1
+        assert all(a.ctypes.data % ALIGNMENT == 0 and a.flags.c_contiguous for a in places)
+        assert all(fixed[step.outputs[0]].base is not None for step in plan.views)
 
 
 def test_an_array_that_nobody_holds_is_used_again():
@@ -81,6 +83,23 @@ def test_two_take_turns():
     assert len(seen) == 2
 
 
+def test_the_two_latest_are_remembered():
+    new = Renewed(TYPE)
+    held = [new() for _ in range(4)]
+    counts = [sys.getrefcount(array) for array in held]
+    assert [n - counts[0] for n in counts] == [0, 0, 1, 1]
+
+
+def test_an_array_that_was_given_another_dtype_is_not_used_again():
+    new = Renewed(TYPE)
+    a = new()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        a.dtype = np.int64
+    del a
+    assert new().dtype == np.float64
+
+
 def test_an_array_whose_shape_was_changed_is_not_used_again():
     new = Renewed(TYPE)
     a = new()
@@ -93,6 +112,7 @@ def test_counting_is_not_trusted_elsewhere(monkeypatch):
     large = tensor_type((arena.LARGE,), "float64")
     assert arena.is_renewed(large) is arena._COUNTED
     assert not arena.is_renewed(TYPE)
+    assert not arena.is_gathered(tensor_type((None,), "float64"))
     monkeypatch.setattr(arena, "_COUNTED", False)
     assert not arena.is_renewed(large)
 

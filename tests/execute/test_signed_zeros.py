@@ -71,6 +71,17 @@ def test_the_last_of_equal_zeros_of_a_row_is_the_largest_and_the_least(dtype, op
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [3, 4, 8, 16, 32])
+def test_the_last_zero_among_others_is_the_largest_and_the_least(n, dtype, backend):
+    rows = np.random.default_rng(n).choice(np.array([0.0, -0.0, -1.0], dtype), (40, n))
+    rows[:, 0] = 0.0
+    last = np.array([row[row == 0][-1] for row in rows])
+    same(run(lambda x: gg.max(x, 1), rows, backend=backend, optimize=True), last)
+    same(run(lambda x: gg.min(x, 1), -rows, backend=backend, optimize=True), -last)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_gradients_at_zeros_of_both_signs(backend):
     x = np.array([-0.0, 0.0])
     for fn, want in (

@@ -185,6 +185,28 @@ def test_a_kernel_that_returns_its_inputs_passes_them_on(kernel, outputs, places
         assert [number[t] for t in made] == places
 
 
+def test_a_kernel_of_which_one_output_is_its_input_makes_views():
+    with gg.Graph():
+        x = gg.placeholder((3,))
+        both = library_op(lambda x, y: (x, x[::-1]), 2, is_alias=True)
+        same, turned = build(both, (x, x)).outputs
+        aliases = analysed([x], [same, turned])
+        number = aliases.number
+    assert kinds(aliases) == [("Passing", Effect.LOOK)]
+    assert len({number[x], number[same], number[turned]}) == 3
+
+
+def test_only_a_run_settles_the_layout_of_what_is_called():
+    with gg.Graph():
+        x = gg.placeholder((2, 3))
+        y = gg.sort(gg.exp(x))
+        z = gg.transpose(y)
+        aliases = analysed([x], [z])
+        number = aliases.number
+    assert kinds(aliases)[1:] == [("Sort", Effect.CALL), ("Transpose", Effect.LOOK)]
+    assert aliases.layout(number[y]) is aliases.layout(number[z]) is None
+
+
 def test_what_ensures_a_shape_is_its_input():
     with gg.Graph():
         x = gg.placeholder((3,))
@@ -248,7 +270,7 @@ def test_an_input_that_a_node_passes_on_and_that_is_given_is_itself():
 def test_the_likely_layout_of_a_view_is_that_of_row_major_arguments():
     with gg.Graph():
         x, like = gg.placeholder((4, 3)), gg.placeholder((12,))
-        first, _ = gg.split(x, [1], axis=1)
+        first, rest = gg.split(x, [1], axis=1)
         turned = gg.transpose(x)[1:]
         flat = gg.reshape_like(x, like)
         aliases = analysed([x, like], [first, turned, flat])
@@ -262,6 +284,7 @@ def test_the_likely_layout_of_a_view_is_that_of_row_major_arguments():
         (2, 4),
         (8, 24),
     )
+    assert aliases.likely(number[rest]).shape == (4, 2)
     assert aliases.likely(number[flat]).strides == (8,)
     written = gg.exp(x)
     aliases = analysed([x], [gg.transpose(written)])

@@ -50,9 +50,11 @@ def test_the_smallest_place_that_is_large_enough_is_taken():
     assert arena == 512
 
 
-def test_places_that_become_free_join():
-    buffers, arena = packed([(64, 0, 1), (64, 0, 1), (64, 0, 1), (192, 2, 3)])
-    assert (buffers[3].offset, arena) == (0, 192)
+@pytest.mark.parametrize("lasts", [(1, 1, 1), (1, 2, 3), (3, 2, 1), (1, 3, 2), (2, 1, 3)])
+def test_places_that_become_free_join(lasts):
+    rows = [(64, 0, last) for last in lasts]
+    buffers, arena = packed([*rows, (64, 0, 9), (192, 4, 9)])
+    assert (buffers[4].offset, arena) == (0, 256)
 
 
 def test_the_last_place_grows():
@@ -142,6 +144,35 @@ def test_an_output_that_is_given_leaves_it_to_another_to_be_written_over_an_inpu
     assert over == [[True, False], [False, True], [True, False]]
 
 
+def test_an_output_that_nothing_reads_has_memory_while_it_is_written():
+    class SineLast(gg.Op):
+        """sin x and cos x, of which the cosine is written first."""
+
+        __module__ = "graphgrad.ops.sine_last"
+
+        def infer(self, x):
+            return x, x
+
+    class Writing(NumpyBackend):
+        kernels = Kernels(np)
+
+    def writer(node, threads):
+        def write(x, sin, cos):
+            np.cos(x, out=cos)
+            np.sin(x, out=sin)
+
+        return write
+
+    Writing.kernels.writes(SineLast)(writer)
+    with gg.Graph():
+        x = gg.placeholder((LODGED // 8,))
+        _, cos = build(SineLast(), (x,)).outputs
+        y = x * gg.sum(cos)  # in its memory both have room, but not at once
+    a = np.linspace(0.0, 9.0, LODGED // 8)
+    (found,) = Writing().compile(gg.Program([x], [y]))(a)
+    np.testing.assert_allclose(found, a * np.cos(a).sum())
+
+
 def test_nothing_takes_no_room():
     assert packed([]) == ([], 0)
     assert packed([(0, 0, 5)])[1] == 0
@@ -183,6 +214,12 @@ def test_of_equal_results_the_one_that_is_written_soonest_is_the_host():
     rows = [(1, 0, 3, False), (1, 1, 7, False), (1, 5, 100, True), (1, 9, 100, True)]
     a, b, soon, late = lodging(rows)
     assert (a.host, b.host) == (soon, late)
+
+
+def test_a_result_that_is_free_again_is_found_as_before():
+    rows = [(1, 0, 1, False), (1, 2, 3, False), (1, 5, 100, True), (1, 9, 100, True)]
+    a, b, soon, _ = lodging(rows)
+    assert a.host is b.host is soon
 
 
 def test_small_ones_and_what_is_dropped_before_the_end_neither_lodge_nor_host():

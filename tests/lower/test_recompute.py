@@ -63,6 +63,55 @@ def test_what_takes_longer_than_reading_it_is_read():
     assert _fused(*_two_loops(), cost=MOST + 1)[0][1] == 3
 
 
+def test_constants_take_no_time():
+    with gg.Graph():
+        z = gg.placeholder((N, N))
+        u = z + 1.0
+        s = gg.tanh(u) * 2.0
+        h = gg.sin(s)
+        y = u * s + h @ h
+    assert _fused([z], [y], cost=MOST // 2)[0][1] == 2
+    assert _fused([z], [y], cost=MOST // 2 + 1)[0][1] == 3
+
+
+@pytest.mark.parametrize("shape", [(N, N), (1, N, N), (N, 1, N)])
+def test_axes_of_one_element_change_nothing(shape):
+    with gg.Graph():
+        z = gg.placeholder(shape)
+        u = z + 1.0
+        s = gg.tanh(u)
+        h = gg.reshape(gg.sin(s), (N, N))
+        y = u * s + gg.reshape(h @ h, shape)
+        (plan,) = gg.compile(z, y, backend="llvm", num_threads=1).plans
+    loops = [step.node.op for step in plan.steps if type(step.node.op) is Fused]
+    assert [len(op.program.outputs) for op in loops] == [2, 1]  # h and u, and the result
+
+
+def test_what_is_made_of_what_is_computed_for_rows_is_read():
+    with gg.Graph():
+        z = gg.placeholder((N, N))
+        u = z + 1.0
+        r = gg.sum(u, 1, True)
+        s = u * gg.tanh(r)
+        h = gg.sin(s)
+        (plan,) = gg.compile(z, u * s * r + h @ h, backend="llvm", num_threads=1).plans
+    loops = [step.node.op for step in plan.steps if type(step.node.op) is Fused]
+    assert [len(op.program.outputs) for op in loops] == [4, 1]  # u, r, s and h, and the result
+
+
+def test_what_is_computed_again_is_left_once():
+    with gg.Graph():
+        z = gg.placeholder((N, N))
+        u = z + 1.0
+        k = gg.tanh(u)
+        s, d = k * 2.0, gg.cos(u)
+        y = u * s * d + (s + d) @ k
+    first, later = _fused([z], [y])
+    assert first[1] == 3  # u, and what the product is of
+    assert later[:2] == (2, 1)
+    assert {"Tanh", "Cos"} <= set(later[2])
+
+
 def test_small_arrays_are_read():
     assert _fused(*_two_loops(N - 8))[0][1] == 3
 

@@ -19,7 +19,7 @@ from graphgrad.ops.elementwise.arithmetic import negative
 from graphgrad.ops.elementwise.exponential import exp
 from graphgrad.ops.elementwise.logic import where
 from graphgrad.ops.reduce.reductions import sum as reduce_sum
-from graphgrad.ops.reduce.sorting import sort
+from graphgrad.ops.reduce.sorting import sort, topk
 from graphgrad.ops.shape.joining import split
 from graphgrad.ops.shape.reshaping import reshape, transpose
 from graphgrad.ops.sources import identity, placeholder
@@ -187,6 +187,22 @@ def test_what_lodges_in_a_result_takes_no_room_in_the_arena():
     assert [len(step.lodged) for step in found.steps] == [1, 0, 0]
 
 
+def test_a_result_is_there_from_its_first_lodger_on():
+    with Graph():
+        x = placeholder((BIG,), name="x")
+        y = x * reduce_sum(sort(exp(x)))
+    found = plan([x], [y])
+    assert [len(step.lodged) for step in found.steps] == [1, 0, 0, 0]
+    assert found.peak == 2 * BIG * 8 + found.arena
+
+
+def test_what_a_call_makes_for_nobody_counts_while_it_runs():
+    with Graph():
+        x = placeholder((BIG,), name="x")
+        values, _ = topk(x, BIG)
+    assert plan([x], [values]).peak == 2 * BIG * 8
+
+
 def test_a_view_counts_as_its_buffer():
     with Graph():
         x = placeholder((10,), name="x")
@@ -247,6 +263,20 @@ def test_a_small_output_that_nothing_reads_is_what_its_ufunc_returns():
         a = exp(x)
         b = exp(a)
     assert [s.writes for s in plan([x], [a, b]).steps] == [True, False]
+    assert [s.writes for s in plan([x], [b]).steps] == [True, True], "over what is there"
+    for shape in ((), (10_000,)):  # of the one a ufunc makes a number, the other is large
+        with Graph():
+            x = placeholder(shape, name="x")
+            y = exp(x)
+        assert [s.writes for s in plan([x], [y]).steps] == [True]
+
+
+def test_what_a_call_reads_for_the_last_time_is_dead_after_it():
+    with Graph():
+        x = placeholder((3,), name="x")
+        found = plan([x], [sort(exp(x))])
+    first, last = found.steps
+    assert last.dead == first.outputs
 
 
 def test_what_is_called_is_no_view_where_it_makes_something():
@@ -266,10 +296,12 @@ def test_an_output_of_a_call_that_nothing_reads_is_dropped_at_once():
     with Graph():
         x = placeholder((4,), name="x")
         _, b = split(x, 2)
-        y = exp(b)
-    first, last = Kernelled().plan(Program([x], [y])).steps
-    assert first.frees == first.outputs[:1]
-    assert last.inputs == first.outputs[1:]
+        outputs = [exp(b), negative(b)]
+    found = Kernelled().plan(Program([x], outputs))
+    first, second, _ = found.steps
+    assert first.frees == first.outputs[:1] == second.outputs
+    assert second.inputs == first.outputs[1:]
+    assert found.changing == 3
 
 
 def test_what_a_call_makes_of_a_value_that_is_given_is_dropped_at_once():
@@ -289,11 +321,23 @@ def test_the_peak_of_a_choice_is_exact_where_those_of_its_bodies_are():
         assert plan([x], [y]).exact is exact
 
 
+def test_bodies_that_several_nodes_run_have_the_name_of_the_first():
+    with Graph():
+        x = placeholder((4,), name="x")
+        y = cond(x[0] > 0, lambda: exp(x), lambda: x)
+        z = cond(x[1] > 0, lambda: exp(x), lambda: negative(x))
+        again = build(y.node.op, y.node.inputs).outputs[0]
+    found = plan([x], [y, z, again])
+    assert {name for name, _ in found.bodies} == {y.node.name, z.node.name}
+
+
 def test_a_choice_that_waits_for_its_lengths_counts_for_nothing_yet():
     with Graph():
         x, flag = placeholder((None,), name="x"), placeholder((), "bool", name="flag")
         y = cond(flag, lambda: exp(x), lambda: x)
+        size = cond(flag, lambda: reduce_sum(exp(x)), lambda: 0.0)
     assert plan([x, flag], [y]).planned == 0
+    assert not plan([x, flag], [size]).exact
 
 
 def test_an_input_made_by_a_node_of_the_program_keeps_its_given_value():

@@ -7,6 +7,7 @@ import pytest
 
 import graphgrad as gg
 from graphgrad.ir.properties import read_properties, stored_properties
+from graphgrad.onnx.loading.notes import FEW, _plain, _sentence
 
 from .making import graph_of, model_of, node, onnx
 
@@ -86,6 +87,53 @@ def test_functions_graphs_and_arrays_among_attributes():
     assert said.operators["twice"] == ("com.acme.Twice", {"k": 3})
     assert said.operators["choice"].attributes == dict.fromkeys(branches, "a graph of 1 node")
     assert said.operator_sets == "ai.onnx 21, com.acme 1"
+    assert "com.acme.Twice" not in said.says
+    assert not [op for op in said.operators.values() if op.type in ("Relu", "Neg")]
+
+
+def test_weights_are_called_as_the_first_operator_that_has_a_word_for_them():
+    plus = onnx.helper.make_function(
+        "com.acme", "Plus", ["a", "k"], ["b"], [node("Add", ["a", "k"], ["b"])], []
+    )
+    plus.opset_import.extend([onnx.helper.make_opsetid("", 21)])
+    weights = {name: np.ones(2, "float32") for name in ("u", "v", "w")}
+    nodes = [
+        node("Plus", ["x", "u"], ["a"], domain="com.acme"),
+        node("Sum", ["v", "a", "w"], ["b"]),
+        node("Sub", ["b", "w"], ["c"]),
+        node("Div", ["w", "c"], ["y"]),
+    ]
+    proto = model_of(nodes, {"x": [2]}, ["y"], weights, domains=[("com.acme", 1)], functions=[plus])
+    proto.graph.doc_string = "of dogs"
+    said = gg.onnx.load(proto).properties
+    assert said.weights["w"] == "B"
+    assert "v" not in said.weights
+    assert said.doc == "of dogs"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.arange(FEW), str([*range(FEW)])),
+        (np.arange(FEW + 1), f"int64[{FEW + 1}]"),
+        (b"a\xff", "a\ufffd"),
+        ([b"a", (np.float32(0.1).item(),)], ("a", (0.1,))),
+    ],
+)
+def test_attributes_are_plain(value, plain):
+    assert _plain(value) == plain
+
+
+@pytest.mark.parametrize(
+    ("doc", "sentence"),
+    [
+        ("Up to 1.5\n times. More.", "Up to 1.5 times."),
+        ("As this: x", "As this"),
+        ("No end", "No end"),
+    ],
+)
+def test_the_first_sentence_is_taken(doc, sentence):
+    assert _sentence(doc) == sentence
 
 
 def test_copies_pickles_and_files_have_it(rng, tmp_path):

@@ -255,6 +255,26 @@ def test_take_along_axis_broadcasts():
     )
 
 
+def test_take_along_axis_of_lengths_that_only_a_run_knows():
+    k = np.array([[3, 0], [1, 1], [2, 0]])
+    with gg.Graph():
+        x, known = gg.placeholder((None, 4)), gg.placeholder((3, 4))
+        open_ = gg.placeholder((None, 2), "int64")
+        assert gg.extend.apply(O.GatherElements(1), known, open_).shape == (3, 2)
+        f = gg.compile(x, O.take_along_axis(x, k, axis=1), backend="numpy")
+    for rows in (3, 1):
+        a = np.arange(4.0 * rows).reshape(rows, 4)
+        np.testing.assert_array_equal(f(a), np.take_along_axis(np.broadcast_to(a, (3, 4)), k, 1))
+
+
+def test_there_is_nothing_along_an_axis_that_is_not_there():
+    with gg.Graph():
+        x, k = gg.placeholder((3,)), gg.placeholder((2,), "int64")
+        for op, inputs in ((O.GatherElements(1), (x, k)), (O.Sort(1), (x,)), (O.ArgSort(1), (x,))):
+            with pytest.raises(ShapeError, match="along axis 1"):
+                gg.extend.apply(op, *inputs)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_scatter_add(axis):
     k = np.array([0, 2, 0, -1])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphgrad as gg
+from graphgrad.ops.reduce.sorting import TopK
 
 SHAPES = [(1500,), (40, 40), (5, 300), (2, 30, 30), (1030, 1)]
 
@@ -53,6 +54,34 @@ def test_zeros_of_both_signs_keep_their_order(dtype, descending, n):
         y, picked = gg.evaluate([gg.cast(y, "float64"), gg.cast(picked, "float64")])
     np.testing.assert_array_equal(y, picked)
     np.testing.assert_array_equal(np.signbit(y) & (y == 0), np.signbit(picked) & (picked == 0))
+
+
+def test_the_gradient_of_a_descending_order_goes_where_elements_came_from():
+    with gg.Graph():
+        x = gg.constant([2.0, 3.0, 1.0])
+        dx = gg.gradients(gg.sum(gg.sort(x, descending=True) * np.array([1.0, 2.0, 4.0])), x)
+        np.testing.assert_array_equal(gg.evaluate(dx), [2.0, 1.0, 4.0])
+
+
+def test_places_of_a_partition_are_those_of_the_axis():
+    x = np.array([3, 1, 2])
+    for kth in (-3, 0, 2, [0, -1]):
+        np.testing.assert_array_equal(gg.evaluate(gg.partition(x, kth)), [1, 2, 3])
+    for kth in (-4, 3, [0, 3]):
+        with pytest.raises(gg.ShapeError, match="partition at"):
+            gg.partition(x, kth)
+    with gg.Graph(), pytest.raises(gg.ShapeError, match="the first -1"):
+        gg.extend.apply(TopK(-1, 0), gg.placeholder((3,)))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "float32", "complex64", "complex128"]
+)
+def test_sort_complex_has_numpys_dtype(dtype):
+    x = np.array([3, 1, 2], dtype)
+    found, expected = gg.evaluate(gg.sort_complex(x)), np.sort_complex(x)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
 
 
 def test_an_exported_file_has_what_it_needs(tmp_path):

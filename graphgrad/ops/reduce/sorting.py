@@ -586,12 +586,11 @@ def sort_complex(a: TensorLike) -> Tensor:
     array([0.+1.j, 2.-1.j, 2.+1.j])
     """
     a = as_tensor(a)
-    single = (kind_of(a.dtype) in "iu" and a.dtype.itemsize <= 2) or a.dtype == np.complex64
-    dtype = as_dtype("complex64" if single else "complex128")
     axis = normal_axis(-1, a.ndim)
-    if kind_of(a.dtype) != "c":
-        return cast(sort(a, axis), dtype)
-    return sort(a, axis)
+    if kind_of(a.dtype) == "c":
+        return sort(a, axis)
+    single = kind_of(a.dtype) in "iu" and a.dtype.itemsize <= 2
+    return cast(sort(a, axis), as_dtype("complex64" if single else "complex128"))
 
 
 @documented(TopK)

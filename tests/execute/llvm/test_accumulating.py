@@ -20,7 +20,7 @@ OPS = {
     CumMax: np.maximum.accumulate,
     CumMin: np.minimum.accumulate,
 }
-SHAPES = [(1,), (9,), (3, 1), (1, 5), (19, 7), (150, 3), (5, 150), (3, 4, 70), (2, 3, PIECE + 5)]
+SHAPES = [(1,), (9,), (3, 1), (1, 5), (19, 7), (150, 2), (5, 150), (3, 4, 70), (2, 3, PIECE + 5)]
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +72,18 @@ def test_bits_are_numpys(op, dtype, monkeypatch):
             for threads in (1, 2):
                 _same(_written(node, x, threads), expected)
                 _same(_written(node, np.asfortranarray(x), threads), expected)
+
+
+@pytest.mark.parametrize("shape", [(19, 7), (16, 9), (3, 5, 21)])
+def test_nothing_outside_the_result_is_written(shape):
+    x = _values(shape, "float64")
+    for axis in range(len(shape)):
+        memory = np.full(x.size + 512, 7.0)
+        out = memory[256:-256].reshape(shape)
+        accumulation_writer(_node(CumMax, shape, "float64", axis), 1)(x, out)
+        _same(out, np.maximum.accumulate(x, axis))
+        assert (memory[:256] == 7).all()
+        assert (memory[-256:] == 7).all()
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -259,6 +259,8 @@ def test_what_numpy_does_better_is_left_to_it():
             )
 
     assert writer((8, 8), (8, 8)) is not None
+    assert writer((2, 2, 8, 8), (8, 8)) is not None
+    assert writer((2, 2, 2, 8, 8), (8, 8)) is None
     assert writer((1, 500), (500, 500)) is None
     assert writer((0, 8), (8, 8)) is None
     assert writer((8, 8), (8, 8), dtype="int64") is None

@@ -182,6 +182,15 @@ class Value:
         """min(x, high), NaN for NaN."""
         return (self > high).where(self.number(high), self)
 
+    def extremum(self, how: str, other: Value) -> Value:
+        """The greater (gt) or less (lt) of two floats, the first NaN; of equal ones the other.
+
+        Asked as "is this a number", which LLVM leaves as one instruction for the extremum and a
+        mask; "is this NaN, or greater" becomes two comparisons, an `or` and a choice.
+        """
+        found = self.compare(f"o{how}", other).where(self, other)
+        return self.compare("ord", self).where(found, self)
+
     def call(self, formula: Formula, *others: Value, inline: bool = True) -> Value:
         """formula(self, *others) as a function, which the module has once for each type."""
         return call(formula, (self, *others), inline)

@@ -208,7 +208,7 @@ def _extremum(o: Operands, how: str) -> Value:
     for number, order in ((o.numbers[1], "u"), (o.numbers[0], "o")):  # the other may be NaN
         if number is not None and not math.isnan(number):
             return x.compare(order + how, y).where(x, y)
-    return x.is_nan().where(x, o.compare(how).where(x, y))
+    return x.extremum(how, y)
 
 
 def _floor_divide(o: Operands) -> Value:

@@ -8,15 +8,19 @@ error is that of NumPy's pairwise sums or less, and does not grow with the numbe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ....ir.types import DType
 from ..emit.module import Body
 from ..emit.types import element_of, vector
-from ..emit.values import Number, Value, constant, lanes_of
+from ..emit.values import Number, Value, call, constant, lanes_of
+from .access import spread
 
 CHAIN = 16
+
+Pairing = Callable[[Value, Value], Value]
 
 
 class VectorReduction:
@@ -38,19 +42,24 @@ class VectorReduction:
             return a + b if self.kind == "sum" else a * b
         how = "gt" if self.kind == "max" else "lt"
         if self.letter == "f":
-            return a.is_nan().where(a, a.compare(f"o{how}", b).where(a, b))
+            return a.extremum(how, b)
         return b.compare(("s" if self.letter == "i" else "u") + how, a).where(b, a)
 
     def across(self, x: Value) -> Value:
         """The lanes of a vector, as a scalar: halves are put together, and halves of that.
 
-        Neighbours for max and min, so that the last of equal ones comes out, as of NumPy.
+        Where the max or min is zero or NaN, neighbours are, by a function, which takes longer: so
+        the last of equal zeros comes out, as of NumPy.
         """
-        while x.lanes > 1:
-            half = x.lanes // 2
-            second, step = (1, 2) if self.kind in ("max", "min") else (half, 1)
-            x = self.together(lanes_of(x, 0, half, step), lanes_of(x, second, half, step))
-        return x
+        total = _halved(self.together, x)
+        if self.kind not in IN_ORDER or self.letter != "f" or x.lanes <= 2:
+            return total
+        again = total.compare("ueq", 0).name
+
+        def in_order() -> str:
+            return lanes_of(call(IN_ORDER[self.kind], [x], inline=False), 0, 1).name
+
+        return Value(x.body, x.element, 1, x.body.value_if(again, total.type, in_order, total.name))
 
     def masked(self, x: Value, valid: int) -> Value:
         """x with what changes nothing in all lanes but the first."""
@@ -58,6 +67,35 @@ class VectorReduction:
             return x
         bits = ", ".join(f"i1 {'true' if i < valid else 'false'}" for i in range(x.lanes))
         return Value(x.body, "i1", x.lanes, f"<{bits}>").where(x, self.start)
+
+
+def _halved(together: Pairing, x: Value) -> Value:
+    while x.lanes > 1:
+        half = x.lanes // 2
+        x = together(lanes_of(x, 0, half), lanes_of(x, half, half))
+    return x
+
+
+def _in_order(how: str, x: Value) -> Value:
+    """Neighbours put together, and neighbours of that: the first NaN, or the last of equal ones."""
+    lanes = x.lanes
+    while x.lanes > 1:
+        half = x.lanes // 2
+        x = lanes_of(x, 0, half, 2).extremum(how, lanes_of(x, 1, half, 2))
+    return spread(x, lanes)
+
+
+def max_in_order(x: Value) -> Value:
+    """The max of a vector in all lanes."""
+    return _in_order("gt", x)
+
+
+def min_in_order(x: Value) -> Value:
+    """The min of a vector in all lanes."""
+    return _in_order("lt", x)
+
+
+IN_ORDER = {"max": max_in_order, "min": min_in_order}
 
 
 def _start(kind: str, dtype: DType) -> Number:
