@@ -75,17 +75,29 @@ All passes are iterative and take linear time in the number of nodes.
 
 ## Convolutions
 
-With LLVM, these convolutions use Winograd's algorithm F(2 x 2, 3 x 3) (Lavin and Gray, "Fast algorithms for convolutional neural
-networks", 2016), forward and for the gradients of the image and of the filters: float32, windows of 3 x 3, strides and dilation 1,
-one group, at least 16 input and 16 output channels (32 for the gradient of the filters), and at least 64 tiles of 2 x 2 outputs in
+With LLVM, these convolutions use Winograd's algorithm F(2 x 2, 3 x 3) (Lavin and Gray, "Fast
+algorithms for convolutional neural networks", 2016), forward and for the gradients of the image and
+of the filters: float32, windows of 3 x 3, strides and dilation 1, one group, at least 16 input and
+16 output channels (32 for the gradient of the filters), and at least 64 tiles of 2 x 2 outputs in
 the batch (8 if the filters are constants). It takes 16 products where the definition takes 36.
 
-- The error of an output is proportional to the norm of its window times that of its filter. By the definition, it is proportional
-  to the sum of the magnitudes of their products, which is smaller where large pixels meet small weights. For random numbers the error is
-  1.1 to 1.7 times that of the definition.
+- The error of an output is proportional to the norm of its window times that of its filter. By the
+  definition, it is proportional to the sum of the magnitudes of their products, which is smaller
+  where large pixels meet small weights. For random numbers the error is 1.1 to 1.7 times that of
+  the definition.
 - An output whose window is zero is exactly 0, and no output depends on pixels outside its window.
-- If an output is infinite or NaN, the outputs near it are computed by the definition: infinities, NaN and overflow are as without it.
-- `compile(..., exact=True)` always uses the definition. The NumPy and JAX backends do not use the algorithm.
+  The gradient of the filters has neither property: the error of dw[k, l, c, o] is proportional to
+  the norm of channel c of the whole image times that of channel o of dz, so it can be about 1e-7 of
+  these where the definition gives 0, and a large pixel at the border reaches taps that never meet
+  it.
+- The transform halves filters: where these are below 1e-38 (subnormal), it loses bits that the
+  definition keeps.
+- float16, bfloat16 and windows of three axes consist of such convolutions and use it too.
+- If an output is infinite or NaN, the outputs near it are computed by the definition: infinities
+  and NaN are as without it, except where a sum overflows in one order of its terms and not in
+  another.
+- `compile(..., exact=True)` always uses the definition. The NumPy and JAX backends do not use the
+  algorithm.
 
 ## Rejected rewrites
 

@@ -103,6 +103,27 @@ def test_an_output_whose_window_is_zero_is_zero(seed):
     np.testing.assert_array_equal(z[right == 0], 0)
 
 
+@pytest.mark.parametrize("row", [0, -1])
+def test_the_gradient_of_filters_errs_by_the_norms_of_channels(row):
+    """Also where a tap does not meet the only row that is large, or that is not 0."""
+    rng = np.random.default_rng(0)
+    axis = Extent(16, 16, 1, 1)
+    how = ByWinograd(FLOAT32, (2, 16, 16, 32), Window((3, 3), ONE, ONE, (axis, axis)), 32, 1)
+    dz = rng.normal(size=(2, 16, 16, 32)).astype("float32")
+    for others in (0, 1e-10):
+        x = rng.normal(size=dz.shape).astype("float32")
+        x[:, 1:-1] *= others
+        x[:, -1 - row] *= others
+        dw = np.empty((3, 3, 32, 32), "float32")
+        how.filter_gradient(1)(x, dz, dw)
+        padded = np.pad(x.astype("float64"), [(0, 0), (1, 1), (1, 1), (0, 0)])
+        seen = _seen(padded, how.window)
+        right = [np.tensordot(seen[at], dz, ([0, 1, 2], [0, 1, 2])) for at in seen]
+        of_x, of_dz = (np.linalg.norm(a.reshape(-1, 32), axis=0) for a in (x, dz))
+        errors = np.abs(dw.reshape(9, 32, 32) - np.stack(right))
+        assert np.max(errors / np.outer(of_x, of_dz)) < 1e-6
+
+
 def _of(x, w, window):
     return FLOAT32, x.shape, window, w.shape[3], 1
 
