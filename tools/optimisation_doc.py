@@ -95,7 +95,7 @@ the batch (8 if the filters are constants). It takes 16 products where the defin
 - float16, bfloat16 and windows of three axes consist of such convolutions and use it too.
 - If an output is infinite or NaN, the outputs near it are computed by the definition: infinities
   and NaN are as without it, except where a sum overflows in one order of its terms and not in
-  another.
+  another. Where all outputs are, this takes up to 9 times as long.
 - `compile(..., exact=True)` always uses the definition. The NumPy and JAX backends do not use the
   algorithm.
 
