@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..ir.node import Node
 from .plan import BodyPlans, Kernel
 
-__all__ = ["Binding", "Kernel", "Pairs"]
+__all__ = ["Binding", "Kernel", "Pairs", "Writer"]
 
 Pairs = tuple[tuple[int, int], ...]
+
+
+class Writer(NamedTuple):
+    """What writes the results of a node.
+
+    kernel      k(*inputs, *outs): writes every output of the node; what it returns does not matter.
+                inputs have the node's types and any strides, 0 and below included. outs are
+                C-contiguous arrays of the promised types that overlap no input, except as
+                `overwrites` allows
+    overwrites  (output, input) places that may be one buffer: the kernel reads each element of the
+                input before it writes the same element of the output, and never again
+    """
+
+    kernel: Kernel
+    overwrites: Pairs = ()
 
 
 class Binding(Protocol):
@@ -19,12 +34,8 @@ class Binding(Protocol):
     results go; otherwise by its kernel. Calls from many threads at once must be safe.
     """
 
-    def writer(self, node: Node) -> Kernel | None:
-        """k(*inputs, *outs): writes every output of the node; what it returns does not matter.
-
-        inputs have the node's types and any strides, 0 and below included. outs are C-contiguous
-        arrays of the promised types that overlap no input, except as `overwrites` allows.
-        """
+    def writer(self, node: Node) -> Writer | None:
+        """What writes the results of a node of static types into given arrays."""
         ...
 
     def kernel(self, node: Node) -> Kernel:
@@ -32,11 +43,6 @@ class Binding(Protocol):
 
         Where `alias.is_view(node)`, they may be views of the first input, or that itself.
         """
-        ...
-
-    def overwrites(self, node: Node) -> Pairs:
-        """(output, input) places that may be one buffer: the writer reads each element of the
-        input before it writes the same element of the output, and never again."""
         ...
 
     def quiet(self, node: Node) -> bool:

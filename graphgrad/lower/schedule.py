@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
@@ -14,12 +13,13 @@ from ..base.depth import check_room
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from ..ops.control import Scan, While
-from .alias import Action, AliasAnalysis, Effect, nbytes
+from .alias import Action, AliasAnalysis, Effect, Fields, nbytes
 from .binding import Binding
 from .memory import Buffer, Buffers, pack
 from .plan import Place, Plan, Result, Step
 
 SMALL = 1 << 16  # bytes
+NONE = 1 << 62  # a slot that is not yet given: above all others
 _LOOKS = attrgetter("looks")
 
 
@@ -27,12 +27,12 @@ def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
     check_room()  # branches in branches: their kernels are asked for, and so scheduled, in here
     aliases = AliasAnalysis(program, binding)
-    memory = Buffers(aliases, binding)
+    memory = Buffers(aliases)
     arena = pack(b for b in memory.all if not b.fresh and b.host is None)
     slots = _Slots(aliases, memory)
     steps = slots.steps()
     results = slots.results()
-    others = [aliases.actions[at] for at in aliases.others]
+    others = aliases.others.values()
     first = {a.node.op: a.node for a in reversed(others)}  # nodes of one op run the same programs
     bodies = [(n.name, body) for n in reversed(first.values()) for body in binding.bodies(n)]
     kept = sum(plan.kept for _, body in bodies for plan in body.plans)
@@ -80,10 +80,6 @@ class _Numbers:
         self._free += slots
 
 
-_Made = tuple[list[tuple[int, TensorType]], list[tuple[int, int, TensorType]]]
-"""The arrays that are made right before a step: fresh ones, and what lodges in such."""
-
-
 class _Slots:
     """Gives every value its slot, action by action.
 
@@ -96,55 +92,58 @@ class _Slots:
         self._memory = memory
         self._types = aliases.types
         self._arity = len(aliases.program.inputs)
-        self._slot: list[Any] = [None] * len(aliases.types)
+        self._slot = [NONE] * len(aliases.types)
         self._slot[: self._arity] = range(self._arity)
         self.numbers = _Numbers(self._arity)
         self._dead: dict[int, list[int]] = {}
         self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
-        self._first: dict[Buffer, TensorType] = {}
-        for buffer, t in zip(memory.buffers, aliases.types, strict=True):
-            if buffer is not None and buffer.fresh:
-                self._first.setdefault(buffer, t)
+        self._fresh: list[tuple[int, TensorType]] = []  # what is made before a step
+        self._lodged: list[tuple[int, int, TensorType]] = []
         self.constants: dict[int, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
         self.views: dict[object, Step] = {}
 
     def steps(self) -> list[Step]:
         """The steps of the actions; views that are made with the arena have none."""
-        slot, memory = self._slot, self._memory
+        slot, memory, arity, dying = self._slot, self._memory, self._arity, self._dead
         buffers, written, unread = memory.buffers, memory.over, memory.unread
+        slot_of, write, new = slot.__getitem__, Effect.WRITE, tuple.__new__
         steps: list[Step] = []
         for at, action in enumerate(self._aliases.actions):
-            node, kind, kernel, values, first, count = action
-            inputs = tuple([slot[value] for value in values])
-            if None in inputs:
+            node, kind, kernel, values, first, count, _ = action
+            inputs = tuple(map(slot_of, values))
+            most = max(inputs) if inputs else 0
+            if most == NONE:
                 inputs = tuple(map(self._of, values))
-            if kind is not Effect.WRITE or (first in unread and self._is_returned(action)):
+                most = max(inputs)
+            if kind is not write or (first in unread and self._is_returned(action)):
                 if kind is Effect.FIXED and inputs[0] < 0:
-                    self._fixed_view(action, inputs)
+                    self._fixed_view(Action(*action), inputs)
                 else:
-                    steps.append(self._call(at, action, inputs))
+                    steps.append(self._call(at, Action(*action), inputs))
                 continue
-            made: _Made = ([], [])
-            outputs: list[int] = []
-            over: tuple[int, ...] = ()
+            outputs: tuple[int, ...] = ()
+            over = gone = dead = outputs
             for value in range(first, first + count):
                 below = written[value]
                 if below >= 0 and buffers[below] is buffers[value]:  # of one type, and no view
                     target = slot[below]
                 else:
-                    target = self._target(at, value, made)
+                    target = self._target(at, value)
                 slot[value] = target
-                outputs.append(target)
+                outputs = (*outputs, target)
                 if below >= 0:  # one at most
                     over = (target,)
-            gone = self._read_last(at, values, inputs)
-            if gone:
-                gone = [s for s in gone if s not in outputs]
+            fresh, lodged = tuple(self._fresh), tuple(self._lodged)
+            if fresh or lodged:
+                self._fresh, self._lodged = [], []
+            if most >= arity:
+                gone = tuple([s for s in self._read_last(at, values, inputs) if s not in outputs])
                 self.numbers.release(gone)
-            dead = self._dead.pop(at, ())
-            fields = (node, kernel, True, inputs, tuple(outputs), tuple(made[0]), tuple(made[1]))
-            steps.append(_step((*fields, tuple(gone), tuple(dead), over, False)))
+            if at in dying:
+                dead = tuple(dying.pop(at))
+            fields = (node, kernel, True, inputs, outputs, fresh, lodged, gone, dead, over, False)
+            steps.append(new(Step, fields))
         return steps
 
     def results(self) -> tuple[Result, ...]:
@@ -184,11 +183,11 @@ class _Slots:
             step = self.views[key] = Step(node, action.kernel, False, inputs, outputs, looks=True)
         self._name(action, step.outputs)
 
-    def _is_returned(self, action: Action) -> bool:
+    def _is_returned(self, action: Fields) -> bool:
         """Whether it costs less to let a ufunc make what nothing reads: a small one."""
-        value = action.first
+        _, _, kernel, _, value, _, _ = action
         return (
-            isinstance(action.kernel, np.ufunc)
+            isinstance(kernel, np.ufunc)
             and self._memory.over[value] < 0
             and self._types[value].shape != ()  # of these it makes numbers
             and (nbytes(self._types[value]) or 0) < SMALL
@@ -197,8 +196,8 @@ class _Slots:
     # --- slots -------------------------------------------------------------------------------
 
     def _of(self, value: int) -> int:
-        slot: int | None = self._slot[value]
-        if slot is None:  # a constant, when it is first read
+        slot = self._slot[value]
+        if slot == NONE:  # a constant, when it is first read
             slot = self._slot[value] = self.numbers.fix()
             self.constants[value] = slot, self._aliases.constants[value]
         return slot
@@ -206,7 +205,7 @@ class _Slots:
     def _name(self, action: Action, slots: Sequence[int]) -> None:
         self._slot[action.first : action.first + len(slots)] = slots
 
-    def _target(self, at: int, value: int, made: _Made) -> int:
+    def _target(self, at: int, value: int) -> int:
         """The slot that a writer writes a value to: in the arena, over an input, or new."""
         buffer, over = self._memory.buffers[value], self._memory.over[value]
         assert buffer is not None
@@ -216,20 +215,19 @@ class _Slots:
                 self._dead.setdefault(buffer.last, []).append(slot)
             return slot
         if over >= 0:
-            known: int = self._slot[over]
-            return known
+            return self._slot[over]
         if buffer.host is None:
-            return self._array(buffer, made)
+            return self._array(buffer)
         slot = self.numbers.take()
-        made[1].append((slot, self._array(buffer.host, made), self._types[value]))
+        self._lodged.append((slot, self._array(buffer.host), self._types[value]))
         return slot
 
-    def _array(self, buffer: Buffer, made: _Made) -> int:
+    def _array(self, buffer: Buffer) -> int:
         """The slot of a fresh array, which is made now if it has not been for a lodger."""
         slot = self._arrays.get(buffer)
         if slot is None:
             slot = self._arrays[buffer] = self.numbers.take()
-            made[0].append((slot, self._first[buffer]))
+            self._fresh.append((slot, self._memory.fresh[buffer]))
         return slot
 
     def _placed(self, offset: int, type: TensorType) -> int:
@@ -244,16 +242,11 @@ class _Slots:
     def _read_last(self, at: int, values: Sequence[int], inputs: Sequence[int]) -> list[int]:
         """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
-        if not inputs or max(inputs) < arity:
-            return []
         slots: dict[int, None] = {}
         for value, slot in zip(values, inputs, strict=True):
             if slot >= arity and last[value] == at:
                 slots[slot] = None
         return list(slots)
-
-
-_step = partial(tuple.__new__, Step)
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:
@@ -271,8 +264,7 @@ def _peak(
     for buffer in memory.all:
         if buffer.fresh:
             use.lives(buffer.size, buffer.since, buffer.last)
-    for at in aliases.others:
-        action = aliases.actions[at]
+    for at, action in aliases.others.items():
         made = 0
         if action.kind is Effect.CALL:
             for value, t in enumerate(action.node.outputs, action.first):
