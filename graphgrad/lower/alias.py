@@ -7,6 +7,7 @@ not of this library may keep what it reads, and return it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -36,8 +37,7 @@ class Action(NamedTuple):
     """A node, how it is run, and what is called.
 
     inputs      the values that this reads
-    first       the value that its first output is; the others follow
-    made        how many outputs it has
+    made        the values that its outputs are, one after the other
     overwrites  (output, input) places that may be one buffer
     """
 
@@ -45,12 +45,11 @@ class Action(NamedTuple):
     kind: Effect
     kernel: Kernel
     inputs: tuple[int, ...]
-    first: int
-    made: int
+    made: Sequence[int]
     overwrites: Pairs = ()
 
 
-Fields = tuple[Node, Effect, Kernel, tuple[int, ...], int, int, Pairs]
+Fields = tuple[Node, Effect, Kernel, tuple[int, ...], Sequence[int], Pairs]
 """Those of an action: of the many that are plain, nothing else is made."""
 
 
@@ -122,21 +121,26 @@ class AliasAnalysis:
             if writer is None:
                 self._visit(node, static or is_static(node))
                 continue
-            inputs = tuple(map(value_of, node.inputs))
-            at, made = len(actions), len(types)
-            for value in inputs:
-                last[value] = at
+            reads, at, made = node.inputs, len(actions), len(types)
+            if len(reads) == 2:  # a map takes longer
+                a, b = number[reads[0]], number[reads[1]]
+                inputs: tuple[int, ...] = a, b
+                last[a] = last[b] = at
+            else:
+                inputs = tuple(map(value_of, reads))
+                for value in inputs:
+                    last[value] = at
             (y,) = node.outputs
             number.setdefault(y, made)
             types.append(y.type)
             last.append(-1)
             kernel, overwrites = writer
-            actions.append((node, write, kernel, inputs, made, 1, overwrites))
+            actions.append((node, write, kernel, inputs, (made,), overwrites))
 
     def _visit(self, node: Node, static: bool) -> None:
         op = node.op
         if type(op) is Constant or type(op) is Full:
-            value = self._new(node)
+            (value,) = self._new(node)
             self._layouts[value] = self.constants[value] = self._binding.kernel(node)()
             return
         inputs = tuple([self.number[t] for t in node.inputs])
@@ -150,7 +154,7 @@ class AliasAnalysis:
             if strange:
                 self.kept.update([self.root.get(value, value) for value in inputs])
             action = self._act(node, Effect.CALL, self._binding.kernel(node), inputs)
-            self._anywhere.update(_makes(action))
+            self._anywhere.update(action.made)
         self.others[len(self.actions) - 1] = action
 
     def _act(
@@ -165,21 +169,18 @@ class AliasAnalysis:
         last, at = self.last, len(self.actions)
         for value in inputs:
             last[value] = at
-        first, count = self._new(node), len(node.outputs)
-        action = Action(node, kind, kernel, inputs, first, count, overwrites)
+        action = Action(node, kind, kernel, inputs, self._new(node), overwrites)
         self.actions.append(action)
         return action
 
-    def _new(self, node: Node) -> int:
-        """New values for the outputs of a node, by the first; what is given stays what it is."""
-        types, number = self.types, self.number
-        first = value = len(types)
-        for t in node.outputs:
-            number.setdefault(t, value)
-            types.append(t.type)
+    def _new(self, node: Node) -> range:
+        """New values for the outputs of a node; what is given stays what it is."""
+        made = range(len(self.types), len(self.types) + len(node.outputs))
+        for t, value in zip(node.outputs, made, strict=True):
+            self.number.setdefault(t, value)
+            self.types.append(t.type)
             self.last.append(-1)
-            value += 1
-        return first
+        return made
 
     def _makes_nothing(self, node: Node, inputs: tuple[int, ...], static: bool) -> bool:
         """Whether the node passes on what it reads, or views of it; then that is noted."""
@@ -206,11 +207,10 @@ class AliasAnalysis:
         if not all(looks_into(part, known) for part in parts):
             return False  # it has to copy
         if base in self.constants:
-            first = self._new(node)
-            views = range(first, first + len(parts))
+            views: Sequence[int] = self._new(node)
             self.constants.update(zip(views, parts, strict=True))
         else:
-            views = _makes(self._act(node, Effect.FIXED, _with_others(kernel, others), (base,)))
+            views = self._act(node, Effect.FIXED, _with_others(kernel, others), (base,)).made
             self.root.update(dict.fromkeys(views, self.root.get(base, base)))
         self._layouts.update(zip(views, parts, strict=True))
         return True
@@ -230,7 +230,7 @@ class AliasAnalysis:
 
     def _note_looks(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
         base = inputs[0]
-        views = _makes(self._act(node, Effect.LOOK, kernel, inputs))
+        views = self._act(node, Effect.LOOK, kernel, inputs).made
         self.root.update(dict.fromkeys(views, self.root.get(base, base)))
         self._anywhere.update(views)
         self._looks.update([(view, (node, base, place)) for place, view in enumerate(views)])
@@ -260,11 +260,6 @@ def is_strange(op: Op) -> bool:
         pending += each.runs
         pending += [n.op for p in each.bodies for n in p.nodes]
     return False
-
-
-def _makes(action: Action) -> range:
-    """The values that an action makes."""
-    return range(action.first, action.first + action.made)
 
 
 def looks_into(part: Array, base: Array) -> bool:

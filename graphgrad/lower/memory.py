@@ -117,11 +117,11 @@ class Buffers:
         handed, buffers, last_in = self.handed, self.buffers, self.last_in
         write, firsts = Effect.WRITE, []
         for at, action in enumerate(self._aliases.actions):
-            _, kind, _, _, first, count, pairs = action
+            _, kind, _, _, made, pairs = action
             if kind is not write:
                 continue
             written, over = self._over(at, action) if pairs else NOTHING
-            for value in range(first, first + count):
+            for value in made:
                 fresh = value in handed or value in kept  # as no value is that is written over
                 last = last_in[value]
                 if last < 0:
@@ -140,10 +140,10 @@ class Buffers:
 
     def _over(self, at: int, action: Fields) -> tuple[int, int]:
         """An output, and the value that it is written over; at most one of a node."""
-        _, _, _, inputs, first, _, pairs = action
+        _, _, _, inputs, values, pairs = action
         last, root, types = self.last, self._aliases.root, self._aliases.types
         for place, i in pairs:
-            over, made = inputs[i], first + place
+            over, made = inputs[i], values[place]
             if last[over] != at or not self._dies(at, over):
                 continue
             if last[made] < 0 and self._is_given(action, place):
@@ -162,8 +162,8 @@ class Buffers:
 
     def _is_given(self, action: Fields, place: int) -> bool:
         """Whether another value is given for an output, so that nothing reads what is written."""
-        node, _, _, _, first, _, _ = action
-        return self._aliases.number[node.outputs[place]] != first + place
+        node, _, _, _, made, _ = action
+        return self._aliases.number[node.outputs[place]] != made[place]
 
     def _dies(self, at: int, value: int) -> bool:
         """Whether a value is all of a buffer that nothing reads after this place."""

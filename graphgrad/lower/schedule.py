@@ -80,6 +80,10 @@ class _Numbers:
         self._free += slots
 
 
+_Before = tuple[tuple[tuple[int, TensorType], ...], tuple[tuple[int, int, TensorType], ...]]
+"""What is made before a step: fresh arrays, and parts of such."""
+
+
 class _Slots:
     """Gives every value its slot, action by action.
 
@@ -97,7 +101,7 @@ class _Slots:
         self.numbers = _Numbers(self._arity)
         self._dead: dict[int, list[int]] = {}
         self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
-        self._fresh: list[tuple[int, TensorType]] = []  # what is made before a step
+        self._fresh: list[tuple[int, TensorType]] = []  # what is made before the next step
         self._lodged: list[tuple[int, int, TensorType]] = []
         self.constants: dict[int, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
@@ -106,44 +110,52 @@ class _Slots:
     def steps(self) -> list[Step]:
         """The steps of the actions; views that are made with the arena have none."""
         slot, memory, arity, dying = self._slot, self._memory, self._arity, self._dead
-        buffers, written, unread = memory.buffers, memory.over, memory.unread
+        buffers, over, unread = memory.buffers, memory.over, memory.unread
+        fresh, lodged = self._fresh, self._lodged
         slot_of, write, new = slot.__getitem__, Effect.WRITE, tuple.__new__
         steps: list[Step] = []
         for at, action in enumerate(self._aliases.actions):
-            node, kind, kernel, values, first, count, _ = action
-            inputs = tuple(map(slot_of, values))
-            most = max(inputs) if inputs else 0
+            node, kind, kernel, values, made, _ = action
+            if len(values) == 2:  # a map takes longer
+                a, b = slot[values[0]], slot[values[1]]
+                inputs: tuple[int, ...] = a, b
+                most = a if a > b else b
+            else:
+                inputs = tuple(map(slot_of, values))
+                most = max(inputs, default=0)
             if most == NONE:
                 inputs = tuple(map(self._of, values))
                 most = max(inputs)
-            if kind is not write or (first in unread and self._is_returned(action)):
+            if kind is not write or (made[0] in unread and self._is_returned(action)):
                 if kind is Effect.FIXED and inputs[0] < 0:
                     self._fixed_view(Action(*action), inputs)
                 else:
                     steps.append(self._call(at, Action(*action), inputs))
                 continue
             outputs: tuple[int, ...] = ()
-            over = gone = dead = outputs
-            for value in range(first, first + count):
-                below = written[value]
-                if below >= 0 and buffers[below] is buffers[value]:  # of one type, and no view
-                    target = slot[below]
+            written = gone = dead = outputs
+            before: _Before = (), ()
+            for value in made:
+                below = over[value]
+                if below >= 0:  # one at most
+                    same = buffers[below] is buffers[value]  # of one type, and no view
+                    target = slot[below] if same else self._target(at, value)
+                    written = (target,)
                 else:
                     target = self._target(at, value)
                 slot[value] = target
-                outputs = (*outputs, target)
-                if below >= 0:  # one at most
-                    over = (target,)
-            fresh, lodged = tuple(self._fresh), tuple(self._lodged)
+                outputs = (*outputs, target) if outputs else (target,)
             if fresh or lodged:
-                self._fresh, self._lodged = [], []
+                before = tuple(fresh), tuple(lodged)
+                fresh.clear()
+                lodged.clear()
             if most >= arity:
                 gone = tuple([s for s in self._read_last(at, values, inputs) if s not in outputs])
                 self.numbers.release(gone)
             if at in dying:
                 dead = tuple(dying.pop(at))
-            fields = (node, kernel, True, inputs, outputs, fresh, lodged, gone, dead, over, False)
-            steps.append(new(Step, fields))
+            row = (node, kernel, True, inputs, outputs, *before, gone, dead, written, False)
+            steps.append(new(Step, row))
         return steps
 
     def results(self) -> tuple[Result, ...]:
@@ -165,7 +177,7 @@ class _Slots:
         numbers.release(gone)
         outputs = tuple([numbers.take() for _ in node.outputs])
         self._name(action, outputs)
-        unread = [s for value, s in enumerate(outputs, action.first) if last[value] < 0]
+        unread = [s for value, s in zip(action.made, outputs, strict=True) if last[value] < 0]
         numbers.release(unread)
         frees = (*(s for s in gone if s not in outputs), *unread)
         dead = tuple(self._dead.pop(at, ()))
@@ -185,7 +197,7 @@ class _Slots:
 
     def _is_returned(self, action: Fields) -> bool:
         """Whether it costs less to let a ufunc make what nothing reads: a small one."""
-        _, _, kernel, _, value, _, _ = action
+        _, _, kernel, _, (value, *_), _ = action
         return (
             isinstance(kernel, np.ufunc)
             and self._memory.over[value] < 0
@@ -203,10 +215,11 @@ class _Slots:
         return slot
 
     def _name(self, action: Action, slots: Sequence[int]) -> None:
-        self._slot[action.first : action.first + len(slots)] = slots
+        for value, slot in zip(action.made, slots, strict=True):
+            self._slot[value] = slot
 
     def _target(self, at: int, value: int) -> int:
-        """The slot that a writer writes a value to: in the arena, over an input, or new."""
+        """The slot that a writer writes a value to: over an input, in the arena, or new."""
         buffer, over = self._memory.buffers[value], self._memory.over[value]
         assert buffer is not None
         if not buffer.fresh and buffer.host is None:
@@ -267,7 +280,7 @@ def _peak(
     for at, action in aliases.others.items():
         made = 0
         if action.kind is Effect.CALL:
-            for value, t in enumerate(action.node.outputs, action.first):
+            for value, t in zip(action.made, action.node.outputs, strict=True):
                 made += use.lives(nbytes(t.type), at, max(memory.last_in[value], at))
         if action.node.op.bodies:
             bodies = binding.bodies(action.node)
