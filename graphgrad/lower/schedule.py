@@ -223,7 +223,11 @@ class _Slots:
         buffer, over = self._memory.buffers[value], self._memory.over[value]
         assert buffer is not None
         if not buffer.fresh and buffer.host is None:
-            slot = self._placed(buffer.offset, self._types[value])
+            where = buffer.offset, self._types[value]
+            place = self.places.get(where)
+            if place is None:
+                place = self.places[where] = Place(self.numbers.fix(), *where)
+            slot = place.slot
             if buffer.first == at:
                 self._dead.setdefault(buffer.last, []).append(slot)
             return slot
@@ -242,13 +246,6 @@ class _Slots:
             slot = self._arrays[buffer] = self.numbers.take()
             self._fresh.append((slot, self._memory.fresh[buffer]))
         return slot
-
-    def _placed(self, offset: int, type: TensorType) -> int:
-        cached = self.places.get((offset, type))
-        if cached is None:
-            place = Place(self.numbers.fix(), offset, type)
-            cached = self.places[offset, type] = place
-        return cached.slot
 
     # --- liveness ----------------------------------------------------------------------------
 

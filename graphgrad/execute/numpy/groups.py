@@ -133,6 +133,9 @@ def written(node: Node) -> Written | None:
         return _of_group(group_of_fused(node.op))
     if not node.op.elementwise and node.op.traits.reduction not in REDUCTIONS:
         return None
+    sums = summed(node)
+    if sums is not None:
+        return Written(lambda threads: sums, ())
     kind = kind_of(node)
     try:
         return _of_single_nodes[kind]
@@ -205,9 +208,6 @@ def _alone(elements: Elements) -> Written | None:
 
 def _whole(elements: Elements) -> Written:
     """A small group as one function of all inputs and outputs."""
-    sums = summed(elements)
-    if sums is not None:
-        return Written(lambda threads: sums, ())
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)
