@@ -23,7 +23,7 @@ from ...lower.loop_ir import is_number
 from ...ops.base import Constant
 from ...ops.elementwise.accumulate import AddN
 from ...ops.elementwise.arithmetic import Add
-from ..kernels import TupleKernel
+from ..kernels import Pairs, TupleKernel
 
 LEAST = 12  # terms; below this calls of `add` are as fast
 SMALL = 512  # bytes of a term
@@ -115,14 +115,22 @@ def _is_summed(dtype: DType, shape: Lengths) -> bool:
 # --- how they are written --------------------------------------------------------------------
 
 
-def summed(node: Node) -> Callable[..., object] | None:
-    """What writes the sum of many small arrays of one static type; else None."""
-    (y,) = node.outputs
+def is_long_sum(node: Node) -> bool:
+    """Whether a node adds many arrays of one static type."""
     if type(node.op) is not AddN or len(node.inputs) < LEAST:
-        return None
-    if any(t.type is not y.type for t in node.inputs) or not _is_summed(y.dtype, lengths(y.type)):
-        return None
-    return _summing(y.dtype, lengths(y.type), len(node.inputs))
+        return False
+    y = node.outputs[0].type
+    return y.static and all(t.type is y for t in node.inputs)
+
+
+def long_sum(node: Node) -> tuple[Callable[..., object], Pairs]:
+    """What writes such a sum, and over which inputs it may."""
+    (y,) = node.outputs
+    dtype, shape = y.dtype, lengths(y.type)
+    if _is_summed(dtype, shape):
+        return _summing(dtype, shape, len(node.inputs)), ()
+    later = set(node.inputs[2:])
+    return _adding, tuple([(0, i) for i, t in enumerate(node.inputs[:2]) if t not in later])
 
 
 def _summing(dtype: DType, shape: Lengths, count: int) -> Callable[..., object]:
@@ -146,6 +154,10 @@ def _summing(dtype: DType, shape: Lengths, count: int) -> Callable[..., object]:
             reduce(row, 0, dtype, out, False, zero)
 
     return TupleKernel(write)
+
+
+def _adding(*arrays: Any) -> None:
+    _one_by_one(arrays[:-1], arrays[-1])
 
 
 def _one_by_one(terms: Sequence[Any], out: Any) -> None:
