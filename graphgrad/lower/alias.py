@@ -149,7 +149,8 @@ class AliasAnalysis:
             return
         writer = self._binding.writer(node) if static else None
         if writer is not None:
-            action = self._act(node, Effect.WRITE, writer.kernel, inputs, writer.overwrites)
+            kernel, overwrites = writer
+            action = self._act(node, Effect.WRITE, kernel, inputs, overwrites)
         else:
             if strange:
                 self.kept.update([self.root.get(value, value) for value in inputs])

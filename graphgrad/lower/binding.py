@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ..ir.node import Node
 from .plan import BodyPlans, Kernel
@@ -12,19 +12,16 @@ __all__ = ["Binding", "Kernel", "Pairs", "Writer"]
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Writer(NamedTuple):
-    """What writes the results of a node.
+Writer = tuple[Kernel, Pairs]
+"""What writes the results of a node, and over which inputs it may.
 
-    kernel      k(*inputs, *outs): writes every output of the node; what it returns does not matter.
-                inputs have the node's types and any strides, 0 and below included. outs are
-                C-contiguous arrays of the promised types that overlap no input, except as
-                `overwrites` allows
-    overwrites  (output, input) places that may be one buffer: the kernel reads each element of the
-                input before it writes the same element of the output, and never again
-    """
-
-    kernel: Kernel
-    overwrites: Pairs = ()
+kernel      k(*inputs, *outs): writes every output of the node; what it returns does not matter.
+            inputs have the node's types and any strides, 0 and below included. outs are
+            C-contiguous arrays of the promised types that overlap no input, except as `overwrites`
+            allows
+overwrites  (output, input) places that may be one buffer: the kernel reads each element of the
+            input before it writes the same element of the output, and never again
+"""
 
 
 class Binding(Protocol):
@@ -35,7 +32,11 @@ class Binding(Protocol):
     """
 
     def writer(self, node: Node) -> Writer | None:
-        """What writes the results of a node of static types into given arrays."""
+        """What writes the results of a node of static types: (kernel, overwrites) as in `Writer`.
+
+        kernel(*inputs, *outs) writes every output. overwrites are the (output, input) places that
+        may be one buffer: it reads each element of the input before it writes that of the output.
+        """
         ...
 
     def kernel(self, node: Node) -> Kernel:

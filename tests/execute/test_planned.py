@@ -21,7 +21,6 @@ from graphgrad.ir.op import Op
 from graphgrad.ir.program import Program
 from graphgrad.lower import alias, memory, schedule
 from graphgrad.lower.alias import is_view
-from graphgrad.lower.binding import Writer
 from graphgrad.ops.base import apply, build
 
 UNARY = [gg.exp, gg.tanh, gg.sin, gg.negative, gg.abs, lambda x: x * 2.0, lambda x: x * x]
@@ -136,7 +135,7 @@ class WritingBinding(KernelBinding):
                 out[...] = part
 
         pairs = [(0, i) for i in range(len(node.inputs))]
-        return Writer(write, tuple(pairs) if node.op.elementwise else ())
+        return write, tuple(pairs) if node.op.elementwise else ()
 
 
 def unfused(**options):

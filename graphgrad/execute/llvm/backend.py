@@ -156,12 +156,12 @@ class LlvmBinding(NumpyBinding):
             function = self._llvm.function_of(node)
             if function is None:
                 return super().writer(node)
-            return Writer(function, self._llvm.kernels.overwrites(node))
+            return function, self._llvm.kernels.overwrites(node)
         cached = self._runs.get(group)
         if cached is None:
             kernel = kernels_of([group], self._llvm.flags)[group]
             run = runner(kernel, self._llvm.threads)
-            cached = self._runs[group] = Writer(run, kernel.shared.overwrites)
+            cached = self._runs[group] = run, kernel.shared.overwrites
         return cached
 
     def _control(self, op: Op) -> Kernel:

@@ -49,6 +49,6 @@ class NumpyBinding(KernelBinding):
             return self._known[kind]
         except KeyError:
             made = written(node)
-        writer = None if made is None else Writer(made.on(self._backend.threads), made.overwrites)
+        writer = None if made is None else (made.on(self._backend.threads), made.overwrites)
         self._known[kind] = writer
         return writer

@@ -347,9 +347,9 @@ class KernelBinding:
     def writer(self, node: Node) -> Writer | None:
         """What `kernels.writes` registered for the op; a scan writes its rows where they go."""
         if isinstance(node.op, Scan) and not is_strange(node.op):
-            return Writer(self._scan_writer(node.op))
+            return self._scan_writer(node.op), ()
         kernel = self._backend.kernels.writer_of(node, self._backend.threads)
-        return None if kernel is None else Writer(kernel, self._backend.kernels.overwrites(node))
+        return None if kernel is None else (kernel, self._backend.kernels.overwrites(node))
 
     def kernel(self, node: Node) -> Kernel:
         """The op's kernel, checked where its results could be of other types or share memory."""

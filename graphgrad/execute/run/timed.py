@@ -157,7 +157,8 @@ class TimedBinding:
         writer = self._binding.writer(node)
         if writer is None:
             return None
-        return writer._replace(kernel=self._clock.timed(writer.kernel, node, returns=False))
+        kernel, overwrites = writer
+        return self._clock.timed(kernel, node, returns=False), overwrites
 
     def kernel(self, node: Node) -> Kernel:
         """The kernel, timed."""
