@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from .build import check_op_of_tensors, without_graph
 from .node import Node, Tensor
@@ -71,37 +72,40 @@ class Program:
         """The named lengths in attributes of its ops, and of those in bodies."""
         return frozenset().union(*[op.open_lengths for op in self.ops])
 
-    def rebuild(self, visit: Visit) -> Program:
+    def rebuild(self, visit: Visit, placed: set[Node] | None = None) -> Program:
         """The program with visit applied to every node, inputs first, in this order of nodes.
 
         visit returns the tensors that stand for the node's outputs from then on, made of what was
-        visited before, or None to keep it; no graph is current where it is called. Returns self,
-        the very same object, when nothing changed.
+        visited before, or None to keep it; no graph is current where it is called. placed: gains
+        the nodes of the new program, one by one, for a visit to look at. Returns self, the very
+        same object, when nothing changed.
         """
-        return without_graph(WRITE, self._rebuilt, visit)
+        return without_graph(WRITE, self._rebuilt, visit, set() if placed is None else placed)
 
-    def _rebuilt(self, visit: Visit) -> Program:
-        rebuilding = _Rebuilding(self)
-        new, get = rebuilding.new, rebuilding.new.get
-        kept, ordered = rebuilding.placed.add, rebuilding.order.append
+    def _rebuilt(self, visit: Visit, placed: set[Node]) -> Program:
+        rebuilding = _Rebuilding(self, placed)
+        new, get, given = rebuilding.new, rebuilding.new.get, rebuilding.given
+        kept, ordered = placed.add, rebuilding.order.append
         for node in self.nodes:
-            inputs = node.inputs
+            here, inputs = node, node.inputs
             for t in inputs:
                 if t in new:
-                    inputs = tuple([get(t, t) for t in inputs])
+                    here = derive(node, node.op, tuple(map(get, inputs, inputs)))
                     break
-            here = node if inputs is node.inputs else with_inputs(node, inputs)
             if node.controls:
                 here = rebuilding.controlled(here, node)
             outputs = visit(here)
             if outputs is None or outputs is here.outputs:
                 kept(here)
                 ordered(here)
-                if here is not node:
-                    rebuilding.stand(node, here.outputs)
+                if here is node:
+                    continue
+                outputs = here.outputs
             else:
                 rebuilding.place(outputs)
-                rebuilding.stand(node, outputs)
+            for t, made in zip(node.outputs, outputs, strict=True):
+                if t is not made and t not in given:
+                    new[t] = made
         return rebuilding.done() if new else self
 
     def __repr__(self) -> str:
@@ -112,16 +116,17 @@ class Program:
 class _Rebuilding:
     """What a program is becoming.
 
-    new    what stands for a tensor that changed
-    order  the nodes of the new program, and some that nothing needs any more
+    new     what stands for a tensor that changed
+    order   the nodes of the new program, and some that nothing needs any more
+    placed  the same as a set
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, placed: set[Node]) -> None:
         self.program = program
         self.given = set(program.inputs)
         self.new: dict[Tensor, Tensor] = {}
         self.order: list[Node] = []
-        self.placed: set[Node] = set()
+        self.placed = placed
 
     def place(self, outputs: Iterable[Tensor]) -> None:
         """The nodes behind tensors, where they are new: each after what it reads."""
@@ -140,12 +145,6 @@ class _Rebuilding:
             else:
                 placed.add(node)
                 self.order.append(stack.pop())
-
-    def stand(self, node: Node, outputs: Sequence[Tensor]) -> None:
-        """Let tensors stand for the outputs of a node, but for those that are given."""
-        for t, made in zip(node.outputs, outputs, strict=True):
-            if t is not made and t not in self.given:
-                self.new[t] = made
 
     def controlled(self, here: Node, node: Node) -> Node:
         """The node with what stands for the nodes that run before it."""
@@ -182,27 +181,23 @@ class _Rebuilding:
 def needed(inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[Node]:
     """The nodes that outputs need beyond inputs, in an order in which they can run."""
     given = set(inputs)
-    seen: set[Node] = set()
     stack = [t.node for t in outputs if t not in given]
-    loose = False
+    seen = set(stack)
     while stack:
         node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        loose = loose or node.graph is None
         for t in node.inputs:
-            if t not in given and t.node not in seen:
+            if t.node not in seen and t not in given:
+                seen.add(t.node)
                 stack.append(t.node)
         if node.controls:
-            stack.extend(node.controls)
-    if not loose:
-        return sorted(seen, key=_index)
-    return _ordered(outputs, given)
+            stack += [n for n in node.controls if n not in seen]
+            seen.update(node.controls)
+        if node.graph is None:
+            return _ordered(outputs, given)
+    return sorted(seen, key=_INDEX)  # a set of nodes is almost in the order of their birth
 
 
-def _index(node: Node) -> int:
-    return node.index
+_INDEX = attrgetter("index")
 
 
 def _ordered(outputs: Iterable[Tensor], given: set[Tensor]) -> list[Node]:

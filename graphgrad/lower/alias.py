@@ -7,8 +7,9 @@ not of this library may keep what it reads, and return it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..ir.program import Program
 from ..ir.types import Array, TensorType, size_of
 from ..ops.base import Constant, Full
 from ..ops.python_function import PyFunction
-from .binding import Binding
+from .binding import Binding, Pairs
 from .plan import Kernel
 
 
@@ -36,26 +37,27 @@ class Action(NamedTuple):
     """A node, how it is run, and what is called.
 
     inputs      the values that this reads
-    first       the value that its first output is; the others follow
-    made        how many outputs it has
+    made        the values that its outputs are, one after the other
+    overwrites  (output, input) places that may be one buffer
     """
 
     node: Node
     kind: Effect
     kernel: Kernel
     inputs: tuple[int, ...]
-    first: int
-    made: int
+    made: Sequence[int]
+    overwrites: Pairs = ()
 
 
-_action = partial(tuple.__new__, Action)
+Fields = tuple[Node, Effect, Kernel, tuple[int, ...], Sequence[int], Pairs]
+"""Those of an action: of the many that are plain, nothing else is made."""
 
 
 class AliasAnalysis:
     """What each node of a program does. Values are numbers: first the inputs, then what nodes make.
 
     actions    in the order of the program; a node that passes values on has none
-    others     places of those that may run a program, or take memory beside that of their results
+    others     those that may run a program, or take memory beside that of their results, by place
     number     tensor -> its value; of one that is passed on that which it is, and of one that is
                given as well as made that which is given
     types      of the values
@@ -67,8 +69,8 @@ class AliasAnalysis:
 
     def __init__(self, program: Program, binding: Binding) -> None:
         self.program = program
-        self.actions: list[Action] = []
-        self.others: list[int] = []
+        self.actions: list[Fields] = []
+        self.others: dict[int, Action] = {}
         self.number: dict[Tensor, int] = {t: i for i, t in enumerate(program.inputs)}
         self.types: list[TensorType] = [t.type for t in program.inputs]
         self.last: list[int] = [-1] * len(self.types)
@@ -80,16 +82,8 @@ class AliasAnalysis:
         self._looks: dict[int, tuple[Node, int, int]] = {}
         self._layouts: dict[int, Array] = {}
         self._canvas = np.empty(0, np.uint8)
-        self._strange = strange = set(filter(is_strange, program.ops))
-        plain = {op for op in program.ops if op.elementwise and not op.memory.view} - strange
-        static = all(t.static for t in program.types)
-        number = self.number.__getitem__
-        for node in program.nodes:
-            writer = binding.writer(node) if static and node.op in plain else None
-            if writer is None:
-                self._visit(node, static or is_static(node))
-            else:
-                self._act(node, Effect.WRITE, writer, tuple(map(number, node.inputs)))
+        self._strange = set(filter(is_strange, program.ops))
+        self._walk(all(t.static for t in program.types))
 
     def layout(self, value: int) -> Array | None:
         """An array that lies in memory as a value will, where that is settled before a run."""
@@ -113,45 +107,81 @@ class AliasAnalysis:
             array = made if len(view.outputs) == 1 else made[place]
         return array
 
+    def _walk(self, static: bool) -> None:
+        """Note what every node does. static: whether all lengths are known.
+
+        Element-wise ops are most of a large program: they write one output, and that is all.
+        """
+        ops = self.program.ops
+        plain = {op for op in ops if op.elementwise and not op.memory.view} - self._strange
+        actions, types, last, number = self.actions, self.types, self.last, self.number
+        writer_of, value_of, write = self._binding.writer, number.__getitem__, Effect.WRITE
+        for node in self.program.nodes:
+            writer = writer_of(node) if static and node.op in plain else None
+            if writer is None:
+                self._visit(node, static or is_static(node))
+                continue
+            reads, at, made = node.inputs, len(actions), len(types)
+            if len(reads) == 2:  # a map takes longer
+                a, b = number[reads[0]], number[reads[1]]
+                inputs: tuple[int, ...] = a, b
+                last[a] = last[b] = at
+            else:
+                inputs = tuple(map(value_of, reads))
+                for value in inputs:
+                    last[value] = at
+            (y,) = node.outputs
+            number.setdefault(y, made)
+            types.append(y.type)
+            last.append(-1)
+            kernel, overwrites = writer
+            actions.append((node, write, kernel, inputs, (made,), overwrites))
+
     def _visit(self, node: Node, static: bool) -> None:
         op = node.op
         if type(op) is Constant or type(op) is Full:
-            value = self._new(node)
+            (value,) = self._new(node)
             self._layouts[value] = self.constants[value] = self._binding.kernel(node)()
             return
         inputs = tuple([self.number[t] for t in node.inputs])
         strange = op in self._strange
         if op.memory.view and not strange and self._makes_nothing(node, inputs, static):
             return
-        self.others.append(len(self.actions))
         writer = self._binding.writer(node) if static else None
         if writer is not None:
-            self._act(node, Effect.WRITE, writer, inputs)
-            return
-        if strange:
-            self.kept.update([self.root.get(value, value) for value in inputs])
-        made = self._act(node, Effect.CALL, self._binding.kernel(node), inputs)
-        self._anywhere.update(made)
+            kernel, overwrites = writer
+            action = self._act(node, Effect.WRITE, kernel, inputs, overwrites)
+        else:
+            if strange:
+                self.kept.update([self.root.get(value, value) for value in inputs])
+            action = self._act(node, Effect.CALL, self._binding.kernel(node), inputs)
+            self._anywhere.update(action.made)
+        self.others[len(self.actions) - 1] = action
 
-    def _act(self, node: Node, kind: Effect, kernel: Kernel, inputs: tuple[int, ...]) -> range:
-        """Note an action; the values that it makes."""
+    def _act(
+        self,
+        node: Node,
+        kind: Effect,
+        kernel: Kernel,
+        inputs: tuple[int, ...],
+        overwrites: Pairs = (),
+    ) -> Action:
+        """Note an action."""
         last, at = self.last, len(self.actions)
         for value in inputs:
             last[value] = at
-        first, count = self._new(node), len(node.outputs)
-        self.actions.append(_action((node, kind, kernel, inputs, first, count)))
-        return range(first, first + count)
+        action = Action(node, kind, kernel, inputs, self._new(node), overwrites)
+        self.actions.append(action)
+        return action
 
-    def _new(self, node: Node) -> int:
-        """New values for the outputs of a node, by the first; what is given stays what it is."""
-        types, number = self.types, self.number
-        first = value = len(types)
-        for t in node.outputs:
-            number.setdefault(t, value)
-            types.append(t.type)
+    def _new(self, node: Node) -> range:
+        """New values for the outputs of a node; what is given stays what it is."""
+        made = range(len(self.types), len(self.types) + len(node.outputs))
+        for t, value in zip(node.outputs, made, strict=True):
+            self.number.setdefault(t, value)
+            self.types.append(t.type)
             self.last.append(-1)
-            value += 1
-        return first
+        return made
 
     def _makes_nothing(self, node: Node, inputs: tuple[int, ...], static: bool) -> bool:
         """Whether the node passes on what it reads, or views of it; then that is noted."""
@@ -178,11 +208,10 @@ class AliasAnalysis:
         if not all(looks_into(part, known) for part in parts):
             return False  # it has to copy
         if base in self.constants:
-            first = self._new(node)
-            views = range(first, first + len(parts))
+            views: Sequence[int] = self._new(node)
             self.constants.update(zip(views, parts, strict=True))
         else:
-            views = self._act(node, Effect.FIXED, _with_others(kernel, others), (base,))
+            views = self._act(node, Effect.FIXED, _with_others(kernel, others), (base,)).made
             self.root.update(dict.fromkeys(views, self.root.get(base, base)))
         self._layouts.update(zip(views, parts, strict=True))
         return True
@@ -202,7 +231,7 @@ class AliasAnalysis:
 
     def _note_looks(self, node: Node, kernel: Kernel, inputs: tuple[int, ...]) -> None:
         base = inputs[0]
-        views = self._act(node, Effect.LOOK, kernel, inputs)
+        views = self._act(node, Effect.LOOK, kernel, inputs).made
         self.root.update(dict.fromkeys(views, self.root.get(base, base)))
         self._anywhere.update(views)
         self._looks.update([(view, (node, base, place)) for place, view in enumerate(views)])

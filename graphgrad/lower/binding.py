@@ -7,9 +7,21 @@ from typing import Protocol
 from ..ir.node import Node
 from .plan import BodyPlans, Kernel
 
-__all__ = ["Binding", "Kernel", "Pairs"]
+__all__ = ["Binding", "Kernel", "Pairs", "Writer"]
 
 Pairs = tuple[tuple[int, int], ...]
+
+
+Writer = tuple[Kernel, Pairs]
+"""What writes the results of a node, and over which inputs it may.
+
+kernel      k(*inputs, *outs): writes every output of the node; what it returns does not matter.
+            inputs have the node's types and any strides, 0 and below included. outs are
+            C-contiguous arrays of the promised types that overlap no input, except as `overwrites`
+            allows
+overwrites  (output, input) places that may be one buffer: the kernel reads each element of the
+            input before it writes the same element of the output, and never again
+"""
 
 
 class Binding(Protocol):
@@ -19,11 +31,11 @@ class Binding(Protocol):
     results go; otherwise by its kernel. Calls from many threads at once must be safe.
     """
 
-    def writer(self, node: Node) -> Kernel | None:
-        """k(*inputs, *outs): writes every output of the node; what it returns does not matter.
+    def writer(self, node: Node) -> Writer | None:
+        """What writes the results of a node of static types: (kernel, overwrites) as in `Writer`.
 
-        inputs have the node's types and any strides, 0 and below included. outs are C-contiguous
-        arrays of the promised types that overlap no input, except as `overwrites` allows.
+        kernel(*inputs, *outs) writes every output. overwrites are the (output, input) places that
+        may be one buffer: it reads each element of the input before it writes that of the output.
         """
         ...
 
@@ -32,11 +44,6 @@ class Binding(Protocol):
 
         Where `alias.is_view(node)`, they may be views of the first input, or that itself.
         """
-        ...
-
-    def overwrites(self, node: Node) -> Pairs:
-        """(output, input) places that may be one buffer: the writer reads each element of the
-        input before it writes the same element of the output, and never again."""
         ...
 
     def quiet(self, node: Node) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from operator import attrgetter
 
-from .alias import Action, AliasAnalysis, Effect, nbytes
-from .binding import Binding
+from .alias import AliasAnalysis, Effect, Fields, nbytes
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 LODGED = 1 << 18  # bytes from which on a buffer is worth a new array in every run
+NOTHING = -1, -1
 
 
 class Buffer:
@@ -53,11 +53,11 @@ class Buffers:
     buffers  of written values, else None
     over     the value that a value is written over, or -1
     all      every buffer once, in the order in which they are first written
+    fresh    those of them that are fresh, each with the type of what is first written
     """
 
-    def __init__(self, aliases: AliasAnalysis, binding: Binding) -> None:
+    def __init__(self, aliases: AliasAnalysis) -> None:
         self._aliases = aliases
-        self._binding = binding
         self._arity = len(aliases.program.inputs)
         self.end = len(aliases.actions)
         count = len(aliases.types)
@@ -71,7 +71,9 @@ class Buffers:
         self.buffers: list[Buffer | None] = [None] * count
         self.over = [-1] * count
         self.all: list[Buffer] = []
-        self._place()
+        first = self._place()
+        pairs = zip(self.all, first, strict=True)
+        self.fresh = {b: aliases.types[value] for b, value in pairs if b.fresh}
         lodge(self.all, self.end)
 
     def _last_in(self) -> list[int]:
@@ -106,16 +108,20 @@ class Buffers:
         size, whole = [nbytes(self._aliases.types[value]) for value in (view, root)]
         return once and size == whole is not None
 
-    def _place(self) -> None:
-        """A buffer for each output of a node: one that is read here for the last time, or new."""
+    def _place(self) -> list[int]:
+        """A buffer for each output of a node: one that is read here for the last time, or new.
+
+        The value that is written first to each.
+        """
         kept, types, root = self._aliases.kept, self._aliases.types, self._aliases.root
         handed, buffers, last_in = self.handed, self.buffers, self.last_in
+        write, firsts = Effect.WRITE, []
         for at, action in enumerate(self._aliases.actions):
-            _, kind, _, _, first, count = action
-            if kind is not Effect.WRITE:
+            _, kind, _, _, made, pairs = action
+            if kind is not write:
                 continue
-            written, over = self._over(at, action)
-            for value in range(first, first + count):
+            written, over = self._over(at, action) if pairs else NOTHING
+            for value in made:
                 fresh = value in handed or value in kept  # as no value is that is written over
                 last = last_in[value]
                 if last < 0:
@@ -128,22 +134,19 @@ class Buffers:
                 else:
                     buffer = Buffer(nbytes(types[value]) or 0, at, last, fresh)
                     self.all.append(buffer)
+                    firsts.append(value)
                 buffers[value] = buffer
+        return firsts
 
-    def _over(self, at: int, action: Action) -> tuple[int, int]:
+    def _over(self, at: int, action: Fields) -> tuple[int, int]:
         """An output, and the value that it is written over; at most one of a node."""
-        node, _, _, inputs, first, _ = action
-        last = self.last
-        for value in inputs:
-            if last[value] == at:
-                break
-        else:
-            return -1, -1
-        pairs = self._binding.overwrites(node)
-        root, types = self._aliases.root, self._aliases.types
+        _, _, _, inputs, values, pairs = action
+        last, root, types = self.last, self._aliases.root, self._aliases.types
         for place, i in pairs:
-            over, made = inputs[i], first + place
-            if last[over] != at or not self._dies(at, over) or self._is_given(action, place):
+            over, made = inputs[i], values[place]
+            if last[over] != at or not self._dies(at, over):
+                continue
+            if last[made] < 0 and self._is_given(action, place):
                 continue
             if not root and types[over] is types[made] and inputs.count(over) == 1:
                 return made, over
@@ -155,12 +158,12 @@ class Buffers:
                     break
             else:
                 return made, over
-        return -1, -1
+        return NOTHING
 
-    def _is_given(self, action: Action, place: int) -> bool:
+    def _is_given(self, action: Fields, place: int) -> bool:
         """Whether another value is given for an output, so that nothing reads what is written."""
-        made = action.first + place
-        return self.last[made] < 0 and self._aliases.number[action.node.outputs[place]] != made
+        node, _, _, _, made, _ = action
+        return self._aliases.number[node.outputs[place]] != made[place]
 
     def _dies(self, at: int, value: int) -> bool:
         """Whether a value is all of a buffer that nothing reads after this place."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
@@ -14,12 +13,13 @@ from ..base.depth import check_room
 from ..ir.program import Program
 from ..ir.types import Array, TensorType
 from ..ops.control import Scan, While
-from .alias import Action, AliasAnalysis, Effect, nbytes
+from .alias import Action, AliasAnalysis, Effect, Fields, nbytes
 from .binding import Binding
 from .memory import Buffer, Buffers, pack
 from .plan import Place, Plan, Result, Step
 
 SMALL = 1 << 16  # bytes
+NONE = 1 << 62  # a slot that is not yet given: above all others
 _LOOKS = attrgetter("looks")
 
 
@@ -27,12 +27,12 @@ def schedule(program: Program, binding: Binding) -> Plan:
     """The plan of a program, in its own order of nodes."""
     check_room()  # branches in branches: their kernels are asked for, and so scheduled, in here
     aliases = AliasAnalysis(program, binding)
-    memory = Buffers(aliases, binding)
+    memory = Buffers(aliases)
     arena = pack(b for b in memory.all if not b.fresh and b.host is None)
     slots = _Slots(aliases, memory)
     steps = slots.steps()
     results = slots.results()
-    others = [aliases.actions[at] for at in aliases.others]
+    others = aliases.others.values()
     first = {a.node.op: a.node for a in reversed(others)}  # nodes of one op run the same programs
     bodies = [(n.name, body) for n in reversed(first.values()) for body in binding.bodies(n)]
     kept = sum(plan.kept for _, body in bodies for plan in body.plans)
@@ -80,8 +80,8 @@ class _Numbers:
         self._free += slots
 
 
-_Made = tuple[list[tuple[int, TensorType]], list[tuple[int, int, TensorType]]]
-"""The arrays that are made right before a step: fresh ones, and what lodges in such."""
+_Before = tuple[tuple[tuple[int, TensorType], ...], tuple[tuple[int, int, TensorType], ...]]
+"""What is made before a step: fresh arrays, and parts of such."""
 
 
 class _Slots:
@@ -96,55 +96,66 @@ class _Slots:
         self._memory = memory
         self._types = aliases.types
         self._arity = len(aliases.program.inputs)
-        self._slot: list[Any] = [None] * len(aliases.types)
+        self._slot = [NONE] * len(aliases.types)
         self._slot[: self._arity] = range(self._arity)
         self.numbers = _Numbers(self._arity)
         self._dead: dict[int, list[int]] = {}
         self._arrays: dict[Buffer, int] = {}  # fresh buffer -> its slot
-        self._first: dict[Buffer, TensorType] = {}
-        for buffer, t in zip(memory.buffers, aliases.types, strict=True):
-            if buffer is not None and buffer.fresh:
-                self._first.setdefault(buffer, t)
+        self._fresh: list[tuple[int, TensorType]] = []  # what is made before the next step
+        self._lodged: list[tuple[int, int, TensorType]] = []
         self.constants: dict[int, tuple[int, Array]] = {}
         self.places: dict[tuple[int, TensorType], Place] = {}
         self.views: dict[object, Step] = {}
 
     def steps(self) -> list[Step]:
         """The steps of the actions; views that are made with the arena have none."""
-        slot, memory = self._slot, self._memory
-        buffers, written, unread = memory.buffers, memory.over, memory.unread
+        slot, memory, arity, dying = self._slot, self._memory, self._arity, self._dead
+        buffers, over, unread = memory.buffers, memory.over, memory.unread
+        fresh, lodged = self._fresh, self._lodged
+        slot_of, write, new = slot.__getitem__, Effect.WRITE, tuple.__new__
         steps: list[Step] = []
         for at, action in enumerate(self._aliases.actions):
-            node, kind, kernel, values, first, count = action
-            inputs = tuple([slot[value] for value in values])
-            if None in inputs:
+            node, kind, kernel, values, made, _ = action
+            if len(values) == 2:  # a map takes longer
+                a, b = slot[values[0]], slot[values[1]]
+                inputs: tuple[int, ...] = a, b
+                most = a if a > b else b
+            else:
+                inputs = tuple(map(slot_of, values))
+                most = max(inputs, default=0)
+            if most == NONE:
                 inputs = tuple(map(self._of, values))
-            if kind is not Effect.WRITE or (first in unread and self._is_returned(action)):
+                most = max(inputs)
+            if kind is not write or (made[0] in unread and self._is_returned(action)):
                 if kind is Effect.FIXED and inputs[0] < 0:
-                    self._fixed_view(action, inputs)
+                    self._fixed_view(Action(*action), inputs)
                 else:
-                    steps.append(self._call(at, action, inputs))
+                    steps.append(self._call(at, Action(*action), inputs))
                 continue
-            made: _Made = ([], [])
-            outputs: list[int] = []
-            over: tuple[int, ...] = ()
-            for value in range(first, first + count):
-                below = written[value]
-                if below >= 0 and buffers[below] is buffers[value]:  # of one type, and no view
-                    target = slot[below]
-                else:
-                    target = self._target(at, value, made)
-                slot[value] = target
-                outputs.append(target)
+            outputs: tuple[int, ...] = ()
+            written = gone = dead = outputs
+            before: _Before = (), ()
+            for value in made:
+                below = over[value]
                 if below >= 0:  # one at most
-                    over = (target,)
-            gone = self._read_last(at, values, inputs)
-            if gone:
-                gone = [s for s in gone if s not in outputs]
+                    same = buffers[below] is buffers[value]  # of one type, and no view
+                    target = slot[below] if same else self._target(at, value)
+                    written = (target,)
+                else:
+                    target = self._target(at, value)
+                slot[value] = target
+                outputs = (*outputs, target) if outputs else (target,)
+            if fresh or lodged:
+                before = tuple(fresh), tuple(lodged)
+                fresh.clear()
+                lodged.clear()
+            if most >= arity:
+                gone = tuple([s for s in self._read_last(at, values, inputs) if s not in outputs])
                 self.numbers.release(gone)
-            dead = self._dead.pop(at, ())
-            fields = (node, kernel, True, inputs, tuple(outputs), tuple(made[0]), tuple(made[1]))
-            steps.append(_step((*fields, tuple(gone), tuple(dead), over, False)))
+            if at in dying:
+                dead = tuple(dying.pop(at))
+            row = (node, kernel, True, inputs, outputs, *before, gone, dead, written, False)
+            steps.append(new(Step, row))
         return steps
 
     def results(self) -> tuple[Result, ...]:
@@ -166,7 +177,7 @@ class _Slots:
         numbers.release(gone)
         outputs = tuple([numbers.take() for _ in node.outputs])
         self._name(action, outputs)
-        unread = [s for value, s in enumerate(outputs, action.first) if last[value] < 0]
+        unread = [s for value, s in zip(action.made, outputs, strict=True) if last[value] < 0]
         numbers.release(unread)
         frees = (*(s for s in gone if s not in outputs), *unread)
         dead = tuple(self._dead.pop(at, ()))
@@ -184,11 +195,11 @@ class _Slots:
             step = self.views[key] = Step(node, action.kernel, False, inputs, outputs, looks=True)
         self._name(action, step.outputs)
 
-    def _is_returned(self, action: Action) -> bool:
+    def _is_returned(self, action: Fields) -> bool:
         """Whether it costs less to let a ufunc make what nothing reads: a small one."""
-        value = action.first
+        _, _, kernel, _, (value, *_), _ = action
         return (
-            isinstance(action.kernel, np.ufunc)
+            isinstance(kernel, np.ufunc)
             and self._memory.over[value] < 0
             and self._types[value].shape != ()  # of these it makes numbers
             and (nbytes(self._types[value]) or 0) < SMALL
@@ -197,63 +208,55 @@ class _Slots:
     # --- slots -------------------------------------------------------------------------------
 
     def _of(self, value: int) -> int:
-        slot: int | None = self._slot[value]
-        if slot is None:  # a constant, when it is first read
+        slot = self._slot[value]
+        if slot == NONE:  # a constant, when it is first read
             slot = self._slot[value] = self.numbers.fix()
             self.constants[value] = slot, self._aliases.constants[value]
         return slot
 
     def _name(self, action: Action, slots: Sequence[int]) -> None:
-        self._slot[action.first : action.first + len(slots)] = slots
+        for value, slot in zip(action.made, slots, strict=True):
+            self._slot[value] = slot
 
-    def _target(self, at: int, value: int, made: _Made) -> int:
-        """The slot that a writer writes a value to: in the arena, over an input, or new."""
+    def _target(self, at: int, value: int) -> int:
+        """The slot that a writer writes a value to: over an input, in the arena, or new."""
         buffer, over = self._memory.buffers[value], self._memory.over[value]
         assert buffer is not None
         if not buffer.fresh and buffer.host is None:
-            slot = self._placed(buffer.offset, self._types[value])
+            where = buffer.offset, self._types[value]
+            place = self.places.get(where)
+            if place is None:
+                place = self.places[where] = Place(self.numbers.fix(), *where)
+            slot = place.slot
             if buffer.first == at:
                 self._dead.setdefault(buffer.last, []).append(slot)
             return slot
         if over >= 0:
-            known: int = self._slot[over]
-            return known
+            return self._slot[over]
         if buffer.host is None:
-            return self._array(buffer, made)
+            return self._array(buffer)
         slot = self.numbers.take()
-        made[1].append((slot, self._array(buffer.host, made), self._types[value]))
+        self._lodged.append((slot, self._array(buffer.host), self._types[value]))
         return slot
 
-    def _array(self, buffer: Buffer, made: _Made) -> int:
+    def _array(self, buffer: Buffer) -> int:
         """The slot of a fresh array, which is made now if it has not been for a lodger."""
         slot = self._arrays.get(buffer)
         if slot is None:
             slot = self._arrays[buffer] = self.numbers.take()
-            made[0].append((slot, self._first[buffer]))
+            self._fresh.append((slot, self._memory.fresh[buffer]))
         return slot
-
-    def _placed(self, offset: int, type: TensorType) -> int:
-        cached = self.places.get((offset, type))
-        if cached is None:
-            place = Place(self.numbers.fix(), offset, type)
-            cached = self.places[offset, type] = place
-        return cached.slot
 
     # --- liveness ----------------------------------------------------------------------------
 
     def _read_last(self, at: int, values: Sequence[int], inputs: Sequence[int]) -> list[int]:
         """Slots that nobody reads after this action."""
         last, arity = self._memory.last, self._arity
-        if not inputs or max(inputs) < arity:
-            return []
         slots: dict[int, None] = {}
         for value, slot in zip(values, inputs, strict=True):
             if slot >= arity and last[value] == at:
                 slots[slot] = None
         return list(slots)
-
-
-_step = partial(tuple.__new__, Step)
 
 
 def _takes_more(action: Action, binding: Binding) -> bool:
@@ -271,11 +274,10 @@ def _peak(
     for buffer in memory.all:
         if buffer.fresh:
             use.lives(buffer.size, buffer.since, buffer.last)
-    for at in aliases.others:
-        action = aliases.actions[at]
+    for at, action in aliases.others.items():
         made = 0
         if action.kind is Effect.CALL:
-            for value, t in enumerate(action.node.outputs, action.first):
+            for value, t in zip(action.made, action.node.outputs, strict=True):
                 made += use.lives(nbytes(t.type), at, max(memory.last_in[value], at))
         if action.node.op.bodies:
             bodies = binding.bodies(action.node)

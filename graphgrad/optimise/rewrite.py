@@ -39,11 +39,13 @@ class _Visits(dict[type[Op], list[Visit]]):
 class _Settling:
     """Visits every node, and every node that a visit makes, until no step changes it.
 
-    made  a node that was settled -> what stands for its outputs
+    placed  nodes of the new program: they are settled, and stand for themselves
+    made    another node that was settled -> what stands for its outputs
     """
 
     def __init__(self, steps: tuple[Step, ...], given: Iterable[Tensor]) -> None:
         self.given = set(given)
+        self.placed: set[Node] = set()
         self.made: dict[Node, tuple[Tensor, ...]] = {}
         self.visits = _Visits(steps)
 
@@ -53,7 +55,6 @@ class _Settling:
             outputs = each(node)
             if outputs is not None:
                 return self.settled(outputs)
-        self.made[node] = node.outputs
         return None
 
     def settled(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -96,8 +97,9 @@ class _Settling:
                     becomes[node] = made
 
     def _unsettled(self, tensors: Iterable[Tensor]) -> list[Node]:
-        made, given = self.made, self.given
-        return [t.node for t in tensors if not (t.node in made or t.node.op.source or t in given)]
+        made, placed, given = self.made, self.placed, self.given
+        new = [t for t in tensors if t.node not in placed and t.node not in made]
+        return [t.node for t in new if not (t.node.op.source or t in given)]
 
     def _standing(self, t: Tensor) -> Tensor:
         outputs = self.made.get(t.node)
@@ -112,8 +114,9 @@ class _Settling:
 def settle(program: Program, *steps: Step) -> Program:
     """The program with the steps applied to every node, inputs first, until none changes it."""
     closed = standing_alone(program)
+    settling = _Settling(steps, closed.inputs)
     try:
-        after = closed.rebuild(_Settling(steps, closed.inputs).visit)
+        after = closed.rebuild(settling.visit, settling.placed)
     finally:
         forget()
     return program if after is closed else after
@@ -131,7 +134,6 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         if plan is not None:
             outputs: tuple[Tensor, ...] | None = settling.settled((plan(node, now),))
         elif node is was and node.inputs:
-            settling.made[node] = node.outputs
             return None
         else:
             outputs = settling.visit(node)
@@ -139,7 +141,7 @@ def replace(program: Program, plans: Mapping[Node, Plan], *steps: Step) -> Progr
         return outputs
 
     try:
-        return program.rebuild(visit)
+        return program.rebuild(visit, settling.placed)
     finally:
         forget()
 

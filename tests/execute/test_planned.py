@@ -134,10 +134,8 @@ class WritingBinding(KernelBinding):
             for out, part in zip(arrays[count:], parts, strict=True):
                 out[...] = part
 
-        return write
-
-    def overwrites(self, node):
-        return tuple([(0, i) for i in range(len(node.inputs))]) if node.op.elementwise else ()
+        pairs = [(0, i) for i in range(len(node.inputs))]
+        return write, tuple(pairs) if node.op.elementwise else ()
 
 
 def unfused(**options):

@@ -211,3 +211,21 @@ def test_numbers_that_are_not_numpys_are_added_one_by_one():
     assert "AddN" not in types(f)
     arrays = [np.full(2, i, gg.bfloat16) for i in range(LEAST)]
     assert f(*arrays).tolist() == [sum(range(LEAST))] * 2
+
+
+@pytest.mark.parametrize("picked", [[0, 1, 2], [0, 0, 1, 2], [0, 1, 0, 2], [1, 0, 2, 1, 1]])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_sum_of_many_longer_arrays_is_written_over_its_first_terms(picked, check):
+    count, length = 2 * LEAST, SMALL
+    arrays = drawn(np.random.default_rng(0), (length,), "float64", count)
+    order = [*picked, *range(3, count)]
+    with gg.Graph():
+        xs = [gg.placeholder((length,)) for _ in range(count)]
+        made = [gg.sin(x) for x in xs]
+        y = gg.exp(apply(AddN(), *[made[i] for i in order]))
+        f = gg.compile(xs, y, backend="numpy", check=check, optimize=False)
+    (step,) = [step for step in f.plans[0].steps if step.node.type == "AddN"]
+    assert not isinstance(step.kernel, TupleKernel)
+    assert bool(step.over) == any(i not in order[2:] for i in order[:2])
+    wanted = np.exp(in_order([np.sin(arrays[i]) for i in order]))
+    np.testing.assert_array_equal(f(*arrays), wanted)

@@ -28,7 +28,7 @@ def analysed(inputs, outputs):
 
 
 def kinds(aliases):
-    return [(a.node.type, a.kind) for a in aliases.actions]
+    return [(node.type, kind) for node, kind, *_ in aliases.actions]
 
 
 def test_what_passes_a_value_on_is_no_action():

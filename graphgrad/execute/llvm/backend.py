@@ -10,6 +10,7 @@ from ...ir.node import Node
 from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import is_static, is_view
+from ...lower.binding import Writer
 from ...lower.blocks import ConvolvedLoop, with_loops
 from ...lower.channels_last import channels_last
 from ...lower.decompose import decompose
@@ -20,7 +21,7 @@ from ...lower.split_axes import split_axes
 from ...ops.control import Scan, While
 from ...ops.nn.conv2d import Convolution
 from ...ops.shape.reshaping import Transpose
-from ..kernels import Kernel, Pairs
+from ..kernels import Kernel
 from ..numpy.backend import NumpyBackend, NumpyBinding
 from ..run.planned import Driven, flag
 from .emit.call import possible
@@ -153,18 +154,22 @@ class LlvmBinding(NumpyBinding):
         super().__init__(backend)
         self._llvm = backend
         self._groups: dict[Node, LoopGroup | None] = {}
-        self._runs: dict[LoopGroup, Kernel] = {}
+        self._runs: dict[LoopGroup, Writer] = {}
         self._compiled: list[CompiledLoop] = []
 
-    def writer(self, node: Node) -> Kernel | None:
+    def writer(self, node: Node) -> Writer | None:
         """Compiled code, or NumPy's writer."""
         group = self._group(node)
         if group is None:
-            return self._llvm.function_of(node) or super().writer(node)
+            function = self._llvm.function_of(node)
+            if function is None:
+                return super().writer(node)
+            return function, self._llvm.kernels.overwrites(node)
         cached = self._runs.get(group)
         if cached is None:
             kernel = kernels_of([group], self._llvm.flags)[group]
-            cached = self._runs[group] = runner(kernel, self._llvm.threads)
+            run = runner(kernel, self._llvm.threads)
+            cached = self._runs[group] = run, kernel.shared.overwrites
         return cached
 
     def _control(self, op: Op) -> Kernel:
@@ -205,13 +210,6 @@ class LlvmBinding(NumpyBinding):
         turned = any(type(t.node.op) is Transpose for t in node.inputs)
         convolves = isinstance(node.op, Convolution | ConvolvedLoop)
         return type(node.op) not in SCATTERS and not (turned and convolves)
-
-    def overwrites(self, node: Node) -> Pairs:
-        """Outputs that a loop writes where it has read the same element of an input."""
-        group = self._group(node)
-        if group is None:
-            return super().overwrites(node)
-        return kernels_of([group], self._llvm.flags)[group].shared.overwrites
 
     def quiet(self, node: Node) -> bool:
         """Compiled code never sets off NumPy's warnings."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.node import Node
-from ...ir.op import Op
 from ...ir.program import Program
 from ...lower.alias import nbytes
-from ..kernels import Kernel, Kernels, Pairs
+from ...lower.binding import Writer
+from ..kernels import Kernels
 from ..run.planned import KernelBinding, PlannedBackend
 from .groups import BLOCK, fuse_large, kind_of, written
 from .kernels import KERNELS
@@ -37,27 +37,18 @@ class NumpyBinding(KernelBinding):
 
     def __init__(self, backend: PlannedBackend) -> None:
         super().__init__(backend)
-        self._known: dict[Any, tuple[Kernel | None, Pairs]] = {}
+        self._known: dict[Any, Writer | None] = {}
 
-    def writer(self, node: Node) -> Kernel | None:
+    def writer(self, node: Node) -> Writer | None:
         """Calls of ufuncs, or what is registered for the op."""
-        return self._calls(node)[0] if _by_ufuncs(node.op) else super().writer(node)
-
-    def overwrites(self, node: Node) -> Pairs:
-        """As the writer allows."""
-        return self._calls(node)[1] if _by_ufuncs(node.op) else super().overwrites(node)
-
-    def _calls(self, node: Node) -> tuple[Kernel | None, Pairs]:
-        """The writer in calls of ufuncs, and what it overwrites."""
+        op = node.op
+        if not (op.elementwise or op.traits.reduction):
+            return super().writer(node)
         kind = kind_of(node)
         try:
             return self._known[kind]
         except KeyError:
             made = written(node)
-        calls = (None, ()) if made is None else (made.on(self._backend.threads), made.overwrites)
-        self._known[kind] = calls
-        return calls
-
-
-def _by_ufuncs(op: Op) -> bool:
-    return op.elementwise or op.traits.reduction is not None
+        writer = None if made is None else (made.on(self._backend.threads), made.overwrites)
+        self._known[kind] = writer
+        return writer

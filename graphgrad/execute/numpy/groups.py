@@ -17,7 +17,7 @@ import numpy as np
 from ...ir.node import Node, Tensor
 from ...ir.op import lasting
 from ...ir.program import Program
-from ...ir.types import TensorType, size_of
+from ...ir.types import TensorType, lengths, size_of
 from ...lower.calls import calls_of
 from ...lower.fused import fuse_loops
 from ...lower.loop_ir import (
@@ -34,7 +34,7 @@ from .body import Writer, output_names, writing
 from .elements import REDUCTIONS, Elements, ReductionStep, elements_of
 from .partition import Shape, blocks_of
 from .reduce import Reduce, means, reducer
-from .sums import summed
+from .sums import is_long_sum, long_sum
 
 BLOCK = 1 << 17  # bytes of one value in a block
 SCRATCH = 1 << 21  # bytes of all values in a block
@@ -133,6 +133,9 @@ def written(node: Node) -> Written | None:
         return _of_group(group_of_fused(node.op))
     if not node.op.elementwise and node.op.traits.reduction not in REDUCTIONS:
         return None
+    if is_long_sum(node) and _is_one_block(node.outputs[0].type):
+        run, overwrites = long_sum(node)
+        return Written(lambda threads: run, overwrites)
     kind = kind_of(node)
     try:
         return _of_single_nodes[kind]
@@ -146,6 +149,10 @@ def written(node: Node) -> Written | None:
         _of_single_nodes.clear()
     _of_single_nodes[kind] = writer
     return writer
+
+
+def _is_one_block(type: TensorType) -> bool:
+    return blocks_of(lengths(type), BLOCK // type.dtype.itemsize) is None
 
 
 _of_single_nodes: dict[Any, Written | None] = {}
@@ -205,9 +212,6 @@ def _alone(elements: Elements) -> Written | None:
 
 def _whole(elements: Elements) -> Written:
     """A small group as one function of all inputs and outputs."""
-    sums = summed(elements)
-    if sums is not None:
-        return Written(lambda threads: sums, ())
     names = {v: f"a{v}" for v in range(elements.arity)}
     reduces = {
         s.fn.output: _whole_reduction(s.fn, elements.loop)

@@ -16,14 +16,14 @@ import numpy as np
 
 from ...ir.node import Node, Tensor
 from ...ir.program import Program, derive
+from ...ir.strided import Lengths
 from ...ir.types import DType, lengths
 from ...lower.alias import nbytes
 from ...lower.loop_ir import is_number
 from ...ops.base import Constant
 from ...ops.elementwise.accumulate import AddN
 from ...ops.elementwise.arithmetic import Add
-from ..kernels import TupleKernel
-from .elements import Elements, Shape
+from ..kernels import Pairs, TupleKernel
 
 LEAST = 12  # terms; below this calls of `add` are as fast
 SMALL = 512  # bytes of a term
@@ -108,36 +108,32 @@ def _is_small(node: Node, given: frozenset[Tensor]) -> bool:
     return x.type == y or number
 
 
-def _is_summed(dtype: DType, shape: Shape) -> bool:
+def _is_summed(dtype: DType, shape: Lengths) -> bool:
     return dtype.kind in "biufc" and 0 < dtype.itemsize * math.prod(shape) <= SMALL
 
 
 # --- how they are written --------------------------------------------------------------------
 
 
-def summed(elements: Elements) -> Callable[..., object] | None:
-    """What writes a group that only adds up many small inputs of one type; else None."""
-    steps, arity = elements.steps, elements.arity
-    (y, *others) = elements.outputs
-    if len(steps) < LEAST - 1 or others or y != steps[-1].makes or len({*elements.values}) > 1:
-        return None
-    if any(step.fn is not np.add or len(step.operands) != 2 for step in steps):
-        return None
-    order = [steps[0].operands[0], *[step.operands[1] for step in steps]]
-    before = [step.operands[0] for step in steps[1:]]
-    terms: list[int] = [term for term in order if isinstance(term, int) and term < arity]
-    if len(terms) < len(order) or before != [step.makes for step in steps[:-1]]:
-        return None
-    dtype, shape = elements.values[0]
-    if not _is_summed(dtype, shape):
-        return None
-    return _summing(terms if terms != [*range(arity)] else None, dtype, shape, len(terms))
+def is_long_sum(node: Node) -> bool:
+    """Whether a node adds many arrays of one static type."""
+    if type(node.op) is not AddN or len(node.inputs) < LEAST:
+        return False
+    y = node.outputs[0].type
+    return y.static and all(t.type is y for t in node.inputs)
 
 
-def _summing(
-    order: Sequence[int] | None, dtype: DType, shape: Shape, count: int
-) -> Callable[..., object]:
-    """order: of the terms, where they are not the inputs as they are."""
+def long_sum(node: Node) -> tuple[Callable[..., object], Pairs]:
+    """What writes such a sum, and over which inputs it may."""
+    (y,) = node.outputs
+    dtype, shape = y.dtype, lengths(y.type)
+    if _is_summed(dtype, shape):
+        return _summing(dtype, shape, len(node.inputs)), ()
+    later = set(node.inputs[2:])
+    return _adding, tuple([(0, i) for i, t in enumerate(node.inputs[:2]) if t not in later])
+
+
+def _summing(dtype: DType, shape: Lengths, count: int) -> Callable[..., object]:
     ndarray, rows, join = np.ndarray, (count, *shape), b"".join
     reduce: Any = np.add.reduce
     zero = dtype.type(0)
@@ -157,9 +153,11 @@ def _summing(
         else:
             reduce(row, 0, dtype, out, False, zero)
 
-    if order is None:
-        return TupleKernel(write)
-    return TupleKernel(lambda inputs, out: write([inputs[i] for i in order], out))
+    return TupleKernel(write)
+
+
+def _adding(*arrays: Any) -> None:
+    _one_by_one(arrays[:-1], arrays[-1])
 
 
 def _one_by_one(terms: Sequence[Any], out: Any) -> None:

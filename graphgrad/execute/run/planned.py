@@ -20,7 +20,7 @@ from ...ir.op import Op
 from ...ir.program import Program
 from ...ir.types import Array, tensor_type
 from ...lower.alias import is_strange, is_view
-from ...lower.binding import Binding
+from ...lower.binding import Binding, Writer
 from ...lower.loop_ir import Fused
 from ...lower.order import ordered
 from ...lower.plan import BodyPlans, Looping, Plan
@@ -30,7 +30,7 @@ from ...lower.widen import widen
 from ...ops.contract.products import MatMul
 from ...ops.control import Cond, Scan, While
 from ..backend import Backend, Compiled
-from ..kernels import ArrayFunction, Kernel, Pairs
+from ..kernels import ArrayFunction, Kernel
 from ..results import as_arrays, check_lengths, owning, promised, reading, sealing
 from .checked import checked_loop
 from .looped import looped
@@ -345,11 +345,12 @@ class KernelBinding:
         self._bodies: dict[Op, list[Planned]] = {}
         self._loops: dict[Op, Looping] = {}
 
-    def writer(self, node: Node) -> Kernel | None:
+    def writer(self, node: Node) -> Writer | None:
         """What `kernels.writes` registered for the op; a scan writes its rows where they go."""
         if isinstance(node.op, Scan) and not is_strange(node.op):
-            return self._scan_writer(node.op)
-        return self._backend.kernels.writer_of(node, self._backend.threads)
+            return self._scan_writer(node.op), ()
+        kernel = self._backend.kernels.writer_of(node, self._backend.threads)
+        return None if kernel is None else (kernel, self._backend.kernels.overwrites(node))
 
     def kernel(self, node: Node) -> Kernel:
         """The op's kernel, checked where its results could be of other types or share memory."""
@@ -370,10 +371,6 @@ class KernelBinding:
         if strange or not all(t.type.static for t in node.outputs):
             kernel = promised(kernel, node)
         return kernel
-
-    def overwrites(self, node: Node) -> Pairs:
-        """What was registered with the writer."""
-        return self._backend.kernels.overwrites(node)
 
     def quiet(self, node: Node) -> bool:
         """No: any kernel may call NumPy."""

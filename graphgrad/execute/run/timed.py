@@ -14,7 +14,7 @@ from ...base.errors import ExecutionError
 from ...ir.node import Node
 from ...ir.program import Program
 from ...ir.types import Array
-from ...lower.binding import Binding, Pairs
+from ...lower.binding import Binding, Writer
 from ...lower.plan import BodyPlans, Kernel
 from ...ops.control import Scan, While
 from ..backend import Backend
@@ -152,18 +152,17 @@ class TimedBinding:
         self._binding = binding
         self._clock = clock
 
-    def writer(self, node: Node) -> Kernel | None:
+    def writer(self, node: Node) -> Writer | None:
         """The writer, timed."""
         writer = self._binding.writer(node)
-        return None if writer is None else self._clock.timed(writer, node, returns=False)
+        if writer is None:
+            return None
+        kernel, overwrites = writer
+        return self._clock.timed(kernel, node, returns=False), overwrites
 
     def kernel(self, node: Node) -> Kernel:
         """The kernel, timed."""
         return self._clock.timed(self._binding.kernel(node), node, returns=True)
-
-    def overwrites(self, node: Node) -> Pairs:
-        """As it is."""
-        return self._binding.overwrites(node)
 
     def quiet(self, node: Node) -> bool:
         """As it is."""

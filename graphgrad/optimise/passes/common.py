@@ -63,13 +63,16 @@ def _key_maker(op_class: type[Op]) -> Any:
 
 def _in_order(node: Node) -> Any:
     inputs = node.inputs
-    return (node.op, id(inputs[0])) if len(inputs) == 1 else (node.op, *map(id, inputs))
+    if len(inputs) == 1:  # what makes a tensor, and its place there: an id would be one more object
+        return node.op, inputs[0].node, inputs[0].index
+    return (node.op, *[t.node for t in inputs], *[t.index for t in inputs])
 
 
 def _in_any_order(node: Node) -> Any:
-    a, b = node.inputs
-    x, y = id(a), id(b)
-    return (node.op, x, y) if x < y or kind_of(node.inputs[0].dtype) == "c" else (node.op, y, x)
+    x, y = node.inputs
+    if id(x) > id(y) and kind_of(x.dtype) != "c":
+        x, y = y, x
+    return node.op, x.node, y.node, x.index, y.index
 
 
 def _mirrored(node: Node) -> Any:
