@@ -125,7 +125,7 @@ def test_gradients_of_filters_are_exact_sums(shape):
     assert _rounding(out, right) < 1.5
 
 
-@pytest.mark.parametrize("image", [(32, 28, 28, 3), (9, 20, 20, 13)])
+@pytest.mark.parametrize("image", [(32, 28, 28, 3), (9, 20, 20, 13), (11, 20, 20, 1), (2, 9, 8, 1)])
 def test_a_filters_gradient_that_threads_share_has_the_bits_of_one_thread(image, monkeypatch):
     """Also where its rows are cut into fewer pieces than there are threads."""
     monkeypatch.setattr(convolved, "SHARED", 0)
@@ -142,6 +142,9 @@ def test_a_filters_gradient_that_threads_share_has_the_bits_of_one_thread(image,
         results.append(out)
     for out in results[1:]:
         np.testing.assert_array_equal(out, results[0])
+    arrays = [given.get(t, dz).astype("float64") for t in dw.node.inputs]
+    right = dw.node.op.kernel(np, *arrays)
+    np.testing.assert_allclose(results[0], right, atol=1e-5 * abs(right).max())
 
 
 def test_a_filters_gradient_that_is_infinite_is_not_nan():

@@ -11,7 +11,7 @@ from ....ir.types import DType
 from ....ops.nn.moving_windows import ONE, Window
 from ...run.threads import parallel, ranges
 from . import library
-from .convolved import Convolved, Writer, fields_of, lines
+from .convolved import SUMS, Convolved, Writer, fields_of, lines
 from .winograd import PLANES, STEP, TAPS
 
 TILES = 48  # at a time, about: their pixels and products stay in the second-level cache
@@ -19,7 +19,6 @@ HEIGHT = 12  # of a tile of a product
 CHANNELS = 16, 32  # at least, of the image and of what comes out; for the gradient of filters
 CONSTANT, GIVEN = 8, 64  # tiles, at least, of filters that are packed once; or each time
 SUMMED = 512  # tiles, of which the sums for a filter's gradient are kept apart
-SUMS = 8  # of these, at most
 
 
 class ByWinograd(Convolved):

@@ -22,6 +22,8 @@ TILE = 12  # places that a part is a multiple of
 LINE = 64
 FEW = 8  # channels, which make short rows
 TOGETHER = 8  # blocks that are a chunk
+THIN = 48  # rows of a filter's gradient, up to which threads share examples
+SUMS = 8  # of examples, at most, that are added up at the end
 NARROW, NEAR = 128, 1 << 19  # outputs, and bytes of filters, up to which images are read in rows
 FILLED = 0.95  # of the time of tiles that is spent on outputs
 
@@ -44,7 +46,7 @@ class Convolved:
     ) -> None:
         self.dtype, self.groups = dtype, groups
         self.window, self.taps = _cropped(window) if crop else (window, (slice(None), slice(None)))
-        n, height, width, channels = x
+        self.shape = n, height, width, channels = x
         down, across = self.window.axes
         own = channels // groups
         beside = self.window.dilation[1] == 1
@@ -198,7 +200,31 @@ class Convolved:
         return max(enough, key=lambda d: (d % TILE == 0, d))
 
     def filter_gradient(self, threads: int) -> Writer:
-        """run(x, dz, dw), of arrays in order: shared out by rows of dw."""
+        """run(x, dz, dw), of arrays in order: shared out by rows of dw, or by examples."""
+        examples = self.shape[0]
+        if self.groups > 1 or self.depth > THIN or examples == 1 or self.work < SHARED:
+            return self._by_rows_of_filters(threads)
+        each = ranges(examples, SUMS)
+        runs = {
+            n: Convolved(
+                self.dtype, (n, *self.shape[1:]), self.window, self.outputs, 1
+            )._by_rows_of_filters(1)
+            for n in {stop - start for start, stop in each}
+        }
+
+        def gradient(x: Any, dz: Any, dw: Any) -> None:
+            sums = np.empty((len(each), *dw.shape), dw.dtype)
+
+            def part(i: int) -> None:
+                start, stop = each[i]
+                runs[stop - start](x[start:stop], dz[start:stop], sums[i])
+
+            parallel(part, len(each), threads)
+            np.sum(sums, 0, out=dw)
+
+        return gradient
+
+    def _by_rows_of_filters(self, threads: int) -> Writer:
         run = library.windows(self.dtype, "conv_filter")
         shared = self.shared(threads)
         told, pieces = self.told, 2 * threads if shared else 1

@@ -13,7 +13,7 @@ from . import library
 
 Writer = Callable[..., Any]
 SHARED = 1 << 22  # multiplications from which on several threads take part
-PART = 1 << 22  # multiplications of a part, at least, where threads have several
+PART = 1 << 24  # multiplications of a part, at least, where threads have several
 PARTS = 2  # for a thread, at most: another takes what is left where one is held up
 THIN = 1 << 12  # entries of a matrix from which on NumPy's product with a vector is faster
 

@@ -12,7 +12,7 @@ from .reductions import CHAIN
 from .spills import LONG
 
 BLOCK_COST = 400_000  # instructions for a block: some 50 microseconds
-BLOCK_BYTES = 1 << 19  # from memory, which take as long
+BLOCK_BYTES = 1 << 20  # from memory, which take twice as long
 NEAR = 1 << 21  # bytes that may be in a cache
 BLOCKS = 256  # at most
 SHARE = 8  # partial results are at most this fraction of the elements
