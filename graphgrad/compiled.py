@@ -128,8 +128,8 @@ def compile(
             where they were differentiated.
         **options: of the backend: `num_threads`; `fast_math=True` for the algebra of real numbers,
             where NaN, infinities, signs of zero and last bits may change, for "numpy" and "llvm";
-            `exact=True` for "llvm" computes float32 convolutions of 3 x 3 by their definition
-            instead of Winograd's algorithm: see docs/optimisation.md;
+            `exact=True` computes float32 convolutions of 3 x 3 by their definition, as "numpy"
+            always does, where "llvm" would use Winograd's algorithm: see docs/optimisation.md;
             `check=True` verifies every kernel's result and every use of memory there, slowly;
             `mesh`, `shardings` and `donate` for "jax": see docs/scale.md; `bounds="jax"` for "jax"
             leaves out the checks behind a run's IndexError, LinAlgError and the like: see

@@ -23,7 +23,7 @@ from ...ops.nn.conv2d import Convolution
 from ...ops.shape.reshaping import Transpose
 from ..kernels import Kernel
 from ..numpy.backend import NumpyBackend, NumpyBinding
-from ..run.planned import Driven, flag
+from ..run.planned import Driven
 from .emit.call import possible
 from .emit.jit import VERSION, host
 from .kernels.accumulating import accumulation_writer
@@ -47,11 +47,7 @@ _MAKERS = product_writer, sweep_writer, scatter_writer, *_FILLERS
 
 
 class LlvmBackend(NumpyBackend):
-    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy.
-
-    exact: compute convolutions by the sums of their definition. By default, large ones of 3 x 3 in
-        float32 take Winograd's products, with an error relative to the largest number in a window.
-    """
+    """Compiles what can run as loops with LLVM; what it leaves is run by NumPy."""
 
     name = "llvm"
     packs = True  # matrices and filters that stay the same, into memory of their own
@@ -64,8 +60,7 @@ class LlvmBackend(NumpyBackend):
         fast_math: bool = False,
         exact: bool = False,
     ) -> None:
-        super().__init__(check, num_threads=num_threads, fast_math=fast_math)
-        self.exact = flag("exact", exact)
+        super().__init__(check, num_threads=num_threads, fast_math=fast_math, exact=exact)
         self.flags = FAST if self.fast_math else ""
         self._loop_of = loops(host())
 

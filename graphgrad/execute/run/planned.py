@@ -54,6 +54,8 @@ class PlannedBackend(Backend):
         environment variable GRAPHGRAD_CHECK says: 1 is True, 0 or nothing False.
     num_threads: at most this many threads for one call; as many as there are processors by default.
     fast_math: allow results that differ by rounding, and in where they overflow.
+    exact: compute convolutions by the sums of their definition, never by Winograd's algorithm, of
+        which the error is larger. Only LLVM uses it.
     TypeError and ValueError for what these cannot be.
     """
 
@@ -63,10 +65,12 @@ class PlannedBackend(Backend):
         *,
         num_threads: int | None = None,
         fast_math: bool = False,
+        exact: bool = False,
     ) -> None:
-        self.check = _checking() if check is None else flag("check", check)
+        self.check = _checking() if check is None else _flag("check", check)
         self.threads = available_threads() if num_threads is None else _threads(num_threads)
-        self.fast_math = flag("fast_math", fast_math)
+        self.fast_math = _flag("fast_math", fast_math)
+        self.exact = _flag("exact", exact)
 
     def describe(self) -> str:
         """What runs a program here, in a line of `explain`."""
@@ -106,8 +110,7 @@ class PlannedBackend(Backend):
         return schedule(ordered(self.fuse(widen(program))), self.bind())
 
 
-def flag(name: str, value: object) -> bool:
-    """The value of an option that is True or False; TypeError where it is neither."""
+def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is True or False, got {value!r}")
     return bool(value)

@@ -240,6 +240,12 @@ def test_exact_has_the_bits_of_the_definition(always):
     np.testing.assert_array_equal(call(x, w), _forward(Convolved(*_of(x, w, window)), x, w, 1))
 
 
+def test_exact_is_an_option_of_numpy_too(always):
+    with gg.Graph():
+        x = gg.placeholder((2,))
+        assert gg.compile(x, x, backend="numpy", exact=True)([1, 2])[1] == 2
+
+
 def test_exact_is_true_or_false():
     with pytest.raises(TypeError, match="exact is True or False, got 1"):
         LlvmBackend(exact=1)

@@ -11,11 +11,10 @@ from ....ir.types import DType
 from ....ops.nn.moving_windows import ONE, Window
 from ...run.threads import parallel, ranges
 from . import library
-from .convolved import SUMS, Convolved, Writer, fields_of, lines
+from .convolved import SUMS, TILE, Convolved, Writer, fields_of, lines
 from .winograd import PLANES, STEP, TAPS
 
 TILES = 48  # at a time, about: their pixels and products stay in the second-level cache
-HEIGHT = 12  # of a tile of a product
 CHANNELS = 16, 32  # at least, of the image and of what comes out; for the gradient of filters
 CONSTANT, GIVEN = 8, 64  # tiles, at least, of filters that are packed once; or each time
 SUMMED = 512  # tiles, of which the sums for a filter's gradient are kept apart
@@ -30,7 +29,7 @@ class ByWinograd(Convolved):
         super().__init__(dtype, x, window, outputs, groups)
         high, wide = (-(-e.out // STEP) for e in window.axes)
         self.rows = x[0] * high
-        unit = HEIGHT // math.gcd(HEIGHT, wide)
+        unit = TILE // math.gcd(TILE, wide)
         self.block = min(max(1, TILES // (unit * wide)) * unit, self.rows)
         self._fields = fields_of(self.told | {"high": high, "wide": wide, "block": self.block})
         self._columns = self.panels * library.panel(dtype)
@@ -55,7 +54,7 @@ class ByWinograd(Convolved):
 
     def packed(self, w: Any) -> Any:
         """The filters as `runner` takes them."""
-        entries = (PLANES + TAPS * TAPS) * self.depth // (TAPS * TAPS) * self._columns
+        entries = (PLANES + TAPS * TAPS) * self.told["own"] * self._columns
         to = lines(entries * self.dtype.itemsize)
         filters = library.windows(self.dtype, "winograd_filters")
         filters(np.ascontiguousarray(w), to, self._fields)
@@ -90,7 +89,7 @@ class ByWinograd(Convolved):
         )
         direct = super().filter_gradient(threads)
         parts = ranges(self.rows, min(SUMS, _tiles(self) // SUMMED), self.block)
-        shape = len(parts), PLANES, self.depth // (TAPS * TAPS), self._columns
+        shape = len(parts), PLANES, self.told["own"], self._columns
 
         def gradient(x: Any, dz: Any, dw: Any) -> None:
             sums = np.zeros(shape, self.dtype.name)
@@ -111,5 +110,4 @@ def _suits(how: Convolved, channels: int) -> bool:
 
 def _tiles(how: Convolved) -> int:
     down, across = (-(-e.out // STEP) for e in how.window.axes)
-    examples = how.places // (how.told["out_height"] * how.told["out_width"])
-    return int(examples * down * across)
+    return int(how.shape[0] * down * across)

@@ -176,9 +176,8 @@ class Convolved:
             "wide": max(rows["wide"], told["left"] + told["width"]),
         }
         turned = {"depth": self.outputs, "outputs": self.depth, "stretch": self.outputs}
-        examples = self.places // (told["out_height"] * told["out_width"])
         parts = threads if self.shared(threads) else 1
-        each = ranges(examples, parts)
+        each = ranges(self.shape[0], parts)
         run, fields = library.windows(self.dtype, "conv_spread"), fields_of(told)
 
         def gradient(dz: Any, w: Any, dx: Any) -> None:

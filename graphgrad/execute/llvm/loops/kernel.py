@@ -97,9 +97,8 @@ def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     scratch = blocks.bytes * blocks.number
     apart = blocks.number > 1 or scratch > ON_HEAP
     pairs = tuple(nest.overwrites())
-    whole = nest.size(nest.row_axes)
-    run = min(blocks.piece or whole, whole)
-    run = 0 if nest.outer_lanes or nest.reduced else run
+    row = nest.size(nest.row_axes)
+    run = 0 if nest.outer_lanes or nest.reduced else min(blocks.piece or row, row)
     shared = Shared(
         name,
         len(group.inputs),
