@@ -287,3 +287,13 @@ def test_a_mean_of_an_image_that_has_as_many_places_as_vectors(channels, groups)
             fast, plain = (gg.compile(x, outputs, backend=name) for name in ("llvm", "numpy"))
         for a, c in zip(fast(image), plain(image), strict=True):
             np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-4)
+
+
+def test_a_loop_over_one_place_that_is_cut_into_parts():
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(1, 1, 1, 300_000)).astype("float32")
+    with gg.Graph():
+        x = gg.placeholder((1, 1, 1, 1), "float32")
+        y = gg.nn.relu(gg.nn.conv(x, gg.constant(w)) + gg.constant(w[0, 0, 0]))
+        call = gg.compile(x, y, backend="llvm")
+    np.testing.assert_allclose(call(np.ones(x.shape, "float32")), np.maximum(2 * w, 0), rtol=1e-6)

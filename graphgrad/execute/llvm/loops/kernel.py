@@ -53,8 +53,8 @@ class Shared(NamedTuple):
     scratch     bytes for the partial results of all blocks
     overwrites  (output, input) places that may be one buffer
     rows, step  how many rows there are, and in a block
-    run         the elements of a row, where row by row they are in the order of the group's shape
-                and nothing is reduced; else 0
+    run         the elements of a row, or of all that are cut into rows, where row by row they are
+                in the order of the group's shape and nothing is reduced; else 0
     workspace   bytes that rows need to work in
     ranges      the indices among the inputs that have to be in range
     """
@@ -97,8 +97,7 @@ def write_kernel(group: LoopGroup, module: Module, name: str) -> Shared:
     scratch = blocks.bytes * blocks.number
     apart = blocks.number > 1 or scratch > ON_HEAP
     pairs = tuple(nest.overwrites())
-    row = nest.size(nest.row_axes)
-    run = 0 if nest.outer_lanes or nest.reduced else min(blocks.piece or row, row)
+    run = 0 if nest.outer_lanes or nest.reduced else nest.size(nest.row_axes)
     shared = Shared(
         name,
         len(group.inputs),
